@@ -1,0 +1,302 @@
+"""From a text notebook with short markers to a full nbgrader source notebook.
+
+Authors write jupytext percent notebooks and mark cells like this:
+
+    # %% solve="q_select_first"                            the learner fills this in
+    # %% check="q_select_first" points=2                   judged by the exercise of that name
+    # %% [markdown] answer="answer_1_2_3" points=2         a written answer, marked by hand
+
+Everything else (nbgrader's metadata, cell ids, the hidden test) is made here.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.course import CourseError, NotebookPlan
+
+MARKERS = {"solve", "check", "answer", "points", "tags"}
+SCHEMA_VERSION = 3  # of nbgrader's cell metadata
+
+_REGIONS = ("SOLUTION", "HIDDEN TESTS", "MARK SCHEME")
+_HIDDEN_TEST = """\
+### BEGIN HIDDEN TESTS
+from autograder.exercises import grade_here
+
+grade_here("{name}", globals(), points={points:g})
+### END HIDDEN TESTS"""
+
+
+@dataclass
+class AuthoredCell:
+    """A cell as the author wrote it, and where."""
+
+    path: Path
+    line: int
+    kind: str  # "code" or "markdown"
+    source: str
+    markers: dict
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+def read_text_notebook(path: Path) -> list[AuthoredCell]:
+    """Read a percent notebook into cells that remember their line."""
+    text = path.read_text(encoding="utf-8")
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith("# %%")]
+    notebook = jupytext.reads(text, fmt="py:percent")
+    if len(lines) != len(notebook.cells):
+        raise CourseError(
+            f"{path}:1: there is text before the first `# %%` marker; put it into a cell."
+        )
+    return [
+        AuthoredCell(path, line, cell.cell_type, cell.source, dict(cell.metadata))
+        for line, cell in zip(lines, notebook.cells, strict=True)
+    ]
+
+
+def build_source(
+    path: Path, plan: NotebookPlan, assignment: str, exercises: Iterable[str]
+) -> NotebookNode:
+    """Expand a text notebook into the instructor's notebook, or name the author's mistake."""
+    cells = read_text_notebook(path)
+    for cell in cells:
+        _check_cell(cell)
+    _check_names(cells, set(exercises))
+    _check_points(path, cells, plan)
+    notebook = nbformat.v4.new_notebook(
+        metadata={
+            "kernelspec": {
+                "display_name": "Python 3 (ipykernel)",
+                "language": "python",
+                "name": "python3",
+            },
+            "language_info": {"name": "python"},
+            "course": {"assignment": assignment, "notebook": plan.name},
+        }
+    )
+    used: set[str] = set()
+    for cell in cells:
+        notebook.cells.append(_expand(cell, used))
+    return notebook
+
+
+def split_regions(source: str) -> dict[str, list[str]]:
+    """Return the lines of each secret region, and the rest under "public"."""
+    parts: dict[str, list[str]] = {"public": [], **{name: [] for name in _REGIONS}}
+    inside = "public"
+    for line in source.splitlines():
+        begun = next((name for name in _REGIONS if f"BEGIN {name}" in line), None)
+        ended = next((name for name in _REGIONS if f"END {name}" in line), None)
+        if begun:
+            inside = begun
+        elif ended:
+            inside = "public"
+        else:
+            parts[inside].append(line)
+    return parts
+
+
+# ------------------------------------------------------------------------ author's mistakes
+
+
+def _check_cell(cell: AuthoredCell) -> None:
+    unknown = set(cell.markers) - MARKERS
+    if unknown:
+        raise CourseError(
+            f"{cell.place}: unknown marker {_list(unknown)}; a cell may have {_list(MARKERS)}."
+        )
+    roles = [role for role in ("solve", "check", "answer") if role in cell.markers]
+    if len(roles) > 1:
+        raise CourseError(f"{cell.place}: a cell is either {' or '.join(roles)}, not both.")
+    role = roles[0] if roles else None
+    if role in ("solve", "check") and cell.kind != "code":
+        raise CourseError(f"{cell.place}: a {role} cell must be code, not markdown.")
+    if role == "answer" and cell.kind != "markdown":
+        raise CourseError(f"{cell.place}: an answer cell must be markdown, not code.")
+    points = cell.markers.get("points")
+    if role in ("check", "answer") and not _is_points(points):
+        raise CourseError(
+            f"{cell.place}: {cell.markers[role]} needs points=NUMBER, zero or more; "
+            f"it has {'none' if points is None else repr(points)}."
+        )
+    if role not in ("check", "answer") and points is not None:
+        raise CourseError(f"{cell.place}: only check and answer cells carry points.")
+    if role == "answer" and not cell.markers["answer"].startswith("answer_"):
+        raise CourseError(
+            f'{cell.place}: an answer\'s name starts with "answer_"; '
+            f"this one is called {cell.markers['answer']!r}."
+        )
+    _check_regions(cell, role)
+    if role == "solve" and cell.markers["solve"] not in _defined_names(cell):
+        raise CourseError(
+            f"{cell.place}: the cell solves {cell.markers['solve']!r} but never defines it."
+        )
+
+
+def _is_points(points) -> bool:
+    return isinstance(points, int | float) and not isinstance(points, bool) and points >= 0
+
+
+def _check_regions(cell: AuthoredCell, role: str | None) -> None:
+    open_region, begun = None, 0
+    found = set()
+    for offset, line in enumerate(cell.source.splitlines(), 1):
+        number = cell.line + offset
+        for name in _REGIONS:
+            if f"BEGIN {name}" in line:
+                if open_region:
+                    raise CourseError(
+                        f"{cell.path}:{number}: a region begins inside the {open_region} region "
+                        f"of line {begun}."
+                    )
+                open_region, begun = name, number
+                found.add(name)
+            elif f"END {name}" in line:
+                if open_region != name:
+                    raise CourseError(
+                        f"{cell.path}:{number}: END {name} without a BEGIN {name} before it."
+                    )
+                open_region = None
+    if open_region:
+        raise CourseError(
+            f"{cell.path}:{begun}: the region BEGIN {open_region} is never closed; "
+            f"add `### END {open_region}`."
+        )
+    allowed = {"solve": "SOLUTION", "answer": "MARK SCHEME"}.get(role)
+    for name in found - {allowed}:
+        raise CourseError(
+            f"{cell.place}: a {name} region does not belong in this cell"
+            + (" (hidden tests are added by the build)." if name == "HIDDEN TESTS" else ".")
+        )
+    if role == "solve" and "SOLUTION" not in found:
+        raise CourseError(
+            f"{cell.place}: the cell solves {cell.markers['solve']!r} but has no "
+            "`### BEGIN SOLUTION` ... `### END SOLUTION` region, so nothing would be hidden."
+        )
+
+
+def _defined_names(cell: AuthoredCell) -> set[str]:
+    try:
+        tree = ast.parse(cell.source)
+    except SyntaxError as problem:
+        line = cell.line + (problem.lineno or 1)
+        raise CourseError(f"{cell.path}:{line}: not valid Python: {problem.msg}.") from None
+    return find_defined_names(tree)
+
+
+def find_defined_names(tree: ast.Module) -> set[str]:
+    """Return the names that a piece of code defines at its top level."""
+    names = set()
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(statement.name)
+            if isinstance(statement, ast.ClassDef):  # a method can be checked by its own name
+                names |= find_defined_names(ast.Module(statement.body, []))
+        elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                names |= {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return names
+
+
+def _check_names(cells: list[AuthoredCell], exercises: set[str]) -> None:
+    seen: dict[str, AuthoredCell] = {}
+    solved: set[str] = set()
+    for cell in cells:
+        grade_id = find_grade_id(cell.markers)
+        if grade_id is None:
+            continue
+        if grade_id in seen:
+            raise CourseError(
+                f"{cell.place}: the name {grade_id!r} is taken already, by line {seen[grade_id].line}."
+            )
+        seen[grade_id] = cell
+        if "solve" in cell.markers:
+            solved |= _defined_names(cell)
+        if "check" in cell.markers:
+            name = cell.markers["check"]
+            if name not in solved:
+                raise CourseError(
+                    f"{cell.place}: the cell checks {name!r}, which no solve cell above defines."
+                )
+            if name not in exercises:
+                raise CourseError(
+                    f"{cell.place}: there is no exercise {name!r}; autograder/exercises knows "
+                    f"{_list(exercises)}."
+                )
+
+
+def _check_points(path: Path, cells: list[AuthoredCell], plan: NotebookPlan) -> None:
+    for role, kind, total in (("check", "auto", plan.auto), ("answer", "manual", plan.manual)):
+        found = sum(cell.markers["points"] for cell in cells if role in cell.markers)
+        if found != total:
+            raise CourseError(
+                f"{path}:1: the {role} cells sum to {found:g} points, but course.toml says "
+                f"{kind} = {total:g} for {plan.name}."
+            )
+
+
+def _list(words: Iterable[str]) -> str:
+    return ", ".join(sorted(words)) or "none"
+
+
+# -------------------------------------------------------------------------------- expansion
+
+
+def find_grade_id(markers: dict) -> str | None:
+    """Return nbgrader's name for a marked cell, or None for an unmarked one."""
+    if "solve" in markers:
+        return markers["solve"]
+    if "check" in markers:
+        return f"test_{markers['check']}"
+    return markers.get("answer")
+
+
+def _expand(cell: AuthoredCell, used: set[str]) -> NotebookNode:
+    grade_id = find_grade_id(cell.markers)
+    source = cell.source
+    if "check" in cell.markers:
+        hidden = _HIDDEN_TEST.format(name=cell.markers["check"], points=cell.markers["points"])
+        source = f"{source}\n{hidden}"
+    new_cell = nbformat.v4.new_code_cell if cell.kind == "code" else nbformat.v4.new_markdown_cell
+    expanded = new_cell(source, id=grade_id or _make_id(cell, used))
+    if grade_id:
+        expanded.metadata["nbgrader"] = {
+            "grade": "points" in cell.markers,
+            "grade_id": grade_id,
+            "locked": "check" in cell.markers,
+            "schema_version": SCHEMA_VERSION,
+            "solution": "check" not in cell.markers,
+            "task": False,
+        }
+        if "points" in cell.markers:
+            expanded.metadata["nbgrader"]["points"] = cell.markers["points"]
+    if "tags" in cell.markers:
+        expanded.metadata["tags"] = cell.markers["tags"]
+    return expanded
+
+
+def _make_id(cell: AuthoredCell, used: set[str]) -> str:
+    """Name an unmarked cell after its content, so that ids survive cells added around it."""
+    digest = hashlib.sha256(cell.source.encode()).hexdigest()[:8]
+    heading = re.match(r"#+ +(.+)", cell.source) if cell.kind == "markdown" else None
+    words = re.findall(r"[a-z0-9]+", heading[1].lower())[:4] if heading else ["cell"]
+    base = "-".join([*words, digest])
+    name, count = base, 1
+    while name in used:
+        count += 1
+        name = f"{base}-{count}"
+    used.add(name)
+    return name
