@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 
 
@@ -29,6 +30,14 @@ def make_parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", help="text notebooks -> source/ and release/")
     build.add_argument("--check", action="store_true", help="only say what is out of date")
     build.set_defaults(run=run_build)
+
+    grade = commands.add_parser("grade", help="grade notebooks anywhere on disk, no gradebook")
+    grade.add_argument("paths", nargs="+", metavar="PATH", help="an .ipynb file or a folder")
+    grade.add_argument("--json", action="store_true", help="one JSON object a line, nothing else")
+    grade.set_defaults(run=run_grade)
+
+    demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
+    demo.set_defaults(run=run_demo)
     return parser
 
 
@@ -46,6 +55,29 @@ def run_build(options) -> int:
     elif options.check:
         print("Run `python -m autograder build` and commit the result.", file=sys.stderr)
         return 1
+    return 0
+
+
+def run_grade(options) -> int:
+    from autograder.course import load_course
+    from autograder.intake import grade_paths
+    from autograder.terminal import show_result
+
+    failed = False
+    for found in grade_paths(options.paths, load_course()):
+        failed |= "error" in found
+        if options.json:
+            print(json.dumps(found, ensure_ascii=False, allow_nan=False), flush=True)
+        else:
+            show_result(found)
+    return int(failed)
+
+
+def run_demo(options) -> int:
+    from autograder.course import load_course
+    from autograder.demo import run_demo as play
+
+    play(load_course())
     return 0
 
 

@@ -6,6 +6,10 @@ import ast
 import os
 import queue
 import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,11 +80,17 @@ class KernelSession:
     # ------------------------------------------------------------------ starting and ending
 
     def _start(self) -> None:
+        self.channel = tempfile.mkdtemp(prefix="judge-")
         self.manager = KernelManager(kernel_name=self.kernel_name)
+        self.manager.connection_file = str(Path(self.channel) / "kernel.json")
+        if sys.platform != "win32":  # files that only we can open, instead of open ports
+            self.manager.transport, self.manager.ip = "ipc", str(Path(self.channel) / "socket")
         self.manager.start_kernel(
             cwd=str(self.folder),
             env=make_environment(),
             extra_arguments=["--HistoryManager.hist_file=:memory:"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         self.client = self.manager.blocking_client()
         self.client.start_channels()
@@ -90,6 +100,7 @@ class KernelSession:
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
+        shutil.rmtree(self.channel, ignore_errors=True)
 
     def _replace(self, timeout: float) -> None:
         """Start a new kernel and bring it to where the old one was before it broke."""

@@ -1,0 +1,157 @@
+"""Plays a small class through the whole flow, in a folder of its own under grading/."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from rich import box
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from autograder.course import Course, CourseError
+from autograder.terminal import console
+
+FOLDER = "grading/demo"
+
+
+def run_demo(course: Course) -> None:
+    """Build, hand in, autograde, write feedback, and show who got what, and why."""
+    console.rule(f"[bold]{course.title}: a class of made-up students")
+    console.print("[bold]1/4[/] build   notebooks/ → source/ → release/")
+    from autograder.build import build  # imported late: the first line should appear at once
+
+    changed = build(course)
+    console.print(f"      {len(changed)} files written" if changed else "      up to date")
+
+    from autograder.blueprint import load_blueprint
+    from autograder.personas import NOTEBOOK, hand_in, make_class
+
+    blueprint = load_blueprint(course.root, course.assignment, NOTEBOOK)
+    folder = course.root / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    people = make_class(blueprint)
+    for persona in people:
+        hand_in(persona, blueprint, folder / "submitted")
+    console.print(f"[bold]2/4[/] submit  {len(people)} students hand in")
+
+    waiting = sum(persona.hands_in for persona in people)
+    _run_nbgrader("3/4", "autograde", "Autograding", waiting, course)
+    _run_nbgrader("4/4", "generate_feedback", "Converting notebook", waiting, course)
+
+    console.print()
+    console.print(_make_table(people, folder, course, blueprint.name))
+    console.print(f"Feedback pages, one a student:  {FOLDER}/feedback/")
+    console.print(f"For example:                    {FOLDER}/feedback/ada/{course.assignment}/"
+                  f"{blueprint.name}.html")  # fmt: skip
+    console.print("Real submissions go to grading/submitted/; the demo never touches them.")
+
+
+def _run_nbgrader(step: str, command: str, sign: str, total: int, course: Course) -> None:
+    """Run one nbgrader command, showing progress as its log speaks of one notebook after another."""
+    label = f"[bold]{step}[/] nbgrader {command} {course.assignment}"
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[who]}"),
+        TimeElapsedColumn(),
+    )
+    log: list[str] = []
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(label, total=total, who="")
+        for line in _stream_nbgrader(command, course, log):
+            match = re.search(rf"{sign} \S*?/(?:autograded|submitted)/([^/]+)/", line)
+            if match:
+                progress.update(task, advance=1, who=match[1])
+                if not console.is_terminal:
+                    console.print(f"      {command}: {match[1]}")
+        progress.update(task, completed=total, who="")
+    if log[-1] != "0":
+        tail = "\n".join(log[-12:-1])
+        raise CourseError(f"`nbgrader {command} {course.assignment}` did not succeed:\n{tail}")
+
+
+def _stream_nbgrader(command: str, course: Course, log: list[str]) -> Iterator[str]:
+    bin_folder = str(Path(sys.executable).parent)  # nbgrader calls alembic by its bare name
+    environment = {
+        **os.environ,
+        "COURSE_GRADING": FOLDER,
+        "PATH": os.pathsep.join([bin_folder, os.environ.get("PATH", "")]),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nbgrader", command, course.assignment],
+        cwd=course.root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with process:
+        for line in process.stdout:
+            log.append(line.rstrip())
+            yield line
+    log.append(str(process.returncode))
+
+
+def _make_table(people, folder: Path, course: Course, notebook: str) -> Table:
+    from nbgrader.api import Gradebook, MissingEntry
+
+    table = Table(box=box.ROUNDED, title="The class", title_style="bold")
+    table.add_column("who")
+    table.add_column("story", style="dim")
+    table.add_column("auto", justify="right")
+    table.add_column("what went wrong", overflow="fold")
+    with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", course.id) as gradebook:
+        for persona in people:
+            try:
+                graded = gradebook.find_submission_notebook(
+                    notebook, course.assignment, persona.name
+                )
+                cells = [grade for grade in graded.grades if grade.cell.cell_type == "code"]
+                score = (
+                    f"{sum(g.auto_score for g in cells):g} / {sum(g.max_score for g in cells):g}"
+                )
+            except MissingEntry:
+                score = "–"
+            table.add_row(
+                persona.name,
+                persona.story,
+                score,
+                _describe(folder, persona.name, course, notebook),
+            )
+    return table
+
+
+def _describe(folder: Path, name: str, course: Course, notebook: str) -> str:
+    """Say in a few words what went wrong for one student."""
+    path = folder / "autograded" / name / course.assignment / f"{notebook}.ipynb"
+    if not path.is_file():
+        return "[yellow]no notebook handed in[/]"
+    result = nbformat.read(path, as_version=4).metadata["course"]["result"]
+    judged = {k: cell for k, cell in result["cells"].items() if cell["status"] != "manual"}
+    still_open = [k for k, cell in judged.items() if cell["diagnosis"] == "todo-open"]
+    words = [
+        f"[red]{escape(grade_id.removeprefix('test_'))}:[/] {escape(_in_words(cell['diagnosis']))}"
+        for grade_id, cell in judged.items()
+        if cell["diagnosis"] and grade_id not in still_open
+    ]
+    if still_open:
+        words.append(f"[yellow]{len(still_open)} of {len(judged)} still open[/]")
+    words += [f"[dim]{escape(_shorten(repair))}[/]" for repair in result["repairs"]]
+    return "\n".join(words) or "[green]nothing[/]"
+
+
+def _in_words(diagnosis: str) -> str:
+    return diagnosis.replace("-", " ")
+
+
+def _shorten(repair: str) -> str:
+    return re.sub(r"[:;(].*", "", repair)

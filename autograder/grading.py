@@ -1,0 +1,164 @@
+"""Runs a restored notebook and judges it; the one way to a score, whoever asks for it."""
+
+from __future__ import annotations
+
+import html
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.blueprint import Blueprint, Slot
+from autograder.exercises import EXERCISES
+from autograder.judge import Verdict, decide
+from autograder.kernel.session import ISOLATION, KernelSession, Run
+
+CELL_TIMEOUT = 60  # seconds for one cell of a student's notebook
+ASK_TIMEOUT = 30  # seconds for the judge's questions about one exercise
+
+
+@dataclass
+class Result:
+    """What one notebook of one submission earned. `score` counts what the autograder judges."""
+
+    submission: str
+    notebook: str
+    score: float
+    max_score: float
+    cells: dict[str, dict]
+    repairs: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    isolation: str = ISOLATION
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict:
+        return asdict(self)
+
+
+def grade_notebook(
+    notebook: NotebookNode,
+    blueprint: Blueprint,
+    folder: Path,
+    submission: str = "",
+    repairs: list[str] | None = None,
+    flags: list[str] | None = None,
+    trouble: str | None = None,
+    cell_timeout: float = CELL_TIMEOUT,
+) -> Result:
+    """Run a restored notebook in `folder` and judge every check; outputs go into the notebook.
+
+    `trouble` is a sentence about a submission that could not be read: then nothing is run, and
+    every cell says why it earns nothing.
+    """
+    started = time.monotonic()
+    if trouble:
+        verdicts = {
+            slot.grade_id: Verdict(0.0, slot.points, "missing", "unreadable", [trouble])
+            for slot in blueprint.slots
+            if slot.role == "check"
+        }
+    else:
+        verdicts = _run_and_judge(notebook, blueprint, folder, cell_timeout)
+    for cell in notebook.cells:
+        slot = _find_slot(cell, blueprint)
+        if slot and slot.role == "check":
+            cell.outputs = [make_output(verdicts[slot.grade_id])]
+        elif slot and slot.role == "answer":
+            verdicts[slot.grade_id] = _judge_answer(cell, slot)
+    judged = [verdict for verdict in verdicts.values() if verdict.status != "manual"]
+    return Result(
+        submission=submission,
+        notebook=blueprint.name,
+        score=sum(verdict.score for verdict in judged),
+        max_score=blueprint.auto_points,
+        cells={name: verdict.to_dict() for name, verdict in verdicts.items()},
+        repairs=repairs or [],
+        flags=flags or [],
+        seconds=round(time.monotonic() - started, 2),
+    )
+
+
+def make_output(verdict: Verdict) -> NotebookNode:
+    """Return a cell output that nbgrader reads as the score and a person reads as the reason."""
+    lines = "".join(f"<div>{html.escape(line)}</div>" for line in verdict.messages)
+    mark = {"passed": "✔", "partial": "◐"}.get(verdict.status, "✘")
+    page = (
+        f'<div class="verdict"><strong>{mark} {verdict.score:g} of {verdict.max_score:g} points'
+        f"</strong>{lines}</div>"
+    )
+    return nbformat.v4.new_output(
+        "execute_result",
+        data={"text/plain": repr(float(verdict.score)), "text/html": page},
+        execution_count=None,
+    )
+
+
+def _run_and_judge(notebook, blueprint, folder, cell_timeout) -> dict[str, Verdict]:
+    verdicts: dict[str, Verdict] = {}
+    runs: dict[str, Run] = {}  # how the solve cells went, by the name they solve
+    with KernelSession(folder) as kernel:
+        for cell in notebook.cells:
+            if cell.cell_type != "code":
+                continue
+            slot = _find_slot(cell, blueprint)
+            if slot and slot.role == "check":
+                exercise = EXERCISES[slot.exercise]
+                status, values = kernel.ask(exercise.program, exercise.inputs, ASK_TIMEOUT)
+                verdict = decide(exercise, slot.points, status, values)
+                verdicts[slot.grade_id] = _explain(verdict, runs.get(slot.exercise))
+            else:
+                run = kernel.run(cell.source, cell_timeout)
+                cell.outputs = [*run.outputs, *_report_trouble(run, cell_timeout)]
+                if slot and slot.role == "solve":
+                    runs[slot.grade_id] = run
+    return verdicts
+
+
+def _find_slot(cell: NotebookNode, blueprint: Blueprint) -> Slot | None:
+    """Return a cell's slot; restored notebooks carry the blueprint's own metadata."""
+    grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+    return blueprint.find(grade_id) if grade_id else None
+
+
+def _judge_answer(cell: NotebookNode, slot: Slot) -> Verdict:
+    untouched = cell.source.strip() == slot.release.source.strip()
+    message = "untouched" if untouched else "waits for a person to read it"
+    return Verdict(0.0, slot.points, "manual", None, [message])
+
+
+def _explain(verdict: Verdict, run: Run | None) -> Verdict:
+    """Say why a name is missing when its own cell is what went wrong."""
+    if verdict.status != "missing" or run is None or run.status == "ok":
+        return verdict
+    if run.status == "error":
+        error = next((out for out in run.outputs if out.output_type == "error"), None)
+        why = (
+            f"Its cell stopped with {error.ename}: {error.evalue}" if error else "Its cell failed."
+        )
+        status, diagnosis = "failed", "cell-raised"
+    else:
+        status = diagnosis = run.status
+        why = {
+            "timeout": "Its cell took too long and was stopped.",
+            "crashed": "Its cell ended the kernel.",
+        }[run.status]
+    return Verdict(0.0, verdict.max_score, status, diagnosis, [*verdict.messages, why])
+
+
+def _report_trouble(run: Run, timeout: float) -> list[NotebookNode]:
+    sentences = {
+        "timeout": f"This cell was stopped after {timeout:g} seconds.",
+        "crashed": "This cell ended the kernel; the cells after it ran in a new one.",
+    }
+    if run.status not in sentences:
+        return []
+    return [
+        nbformat.v4.new_output(
+            "error",
+            ename=run.status.capitalize(),
+            evalue=sentences[run.status],
+            traceback=[sentences[run.status]],
+        )
+    ]

@@ -1,0 +1,183 @@
+"""What nbgrader_config.py hangs on nbgrader's own hooks, so that `nbgrader autograde` is ours."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbconvert.exporters import NotebookExporter
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.utils import determine_grade
+from traitlets import Integer
+
+from autograder import canary
+from autograder.blueprint import Blueprint, load_blueprint, load_blueprints
+from autograder.course import Course, CourseError, load_course
+from autograder.grading import CELL_TIMEOUT, grade_notebook
+from autograder.submissions import Unreadable, make_blank, read_notebook, restore
+
+# Steps that read or write the gradebook, where the canary has no place.
+_GRADEBOOK_STEPS = {
+    "OverwriteKernelspec",
+    "OverwriteCells",
+    "SaveAutoGrades",
+    "AssignLatePenalties",
+}
+_prepared = False  # does the gradebook know the assignment as it stands?
+_proven = False  # has the canary been graded rightly in this process?
+
+
+def prepare_gradebook(**_) -> None:
+    """Make the gradebook know the assignment as it stands in source/ (nbgrader's pre-convert hook).
+
+    nbgrader does this when it generates an assignment; a fresh clone, or a source that was
+    rebuilt, would otherwise have to be generated again by hand.
+    """
+    from autograder.build import generate_release, load_nbgrader_config
+
+    global _prepared
+    if _prepared:
+        return
+    course = load_course()
+    config = load_nbgrader_config(course)
+    db_url = config.CourseDirectory.db_url
+    course.grading.mkdir(parents=True, exist_ok=True)
+    with Gradebook(db_url, config.CourseDirectory.course_id) as gradebook:
+        _prepared = _is_recorded(gradebook, course)
+    if _prepared:
+        return
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch).resolve()
+            (folder / "source").symlink_to(course.root / "source")
+            generate_release(course, folder, db_url=db_url)
+        _prepared = True
+    except Exception as problem:
+        sys.exit(
+            f"The gradebook could not be brought up to date with source/: {problem}. If cells were "
+            "added or removed after submissions were graded, nbgrader keeps the old ones: restore "
+            "them, or start a new gradebook."
+        )
+
+
+def _is_recorded(gradebook: Gradebook, course: Course) -> bool:
+    """Are the gradebook's cells those of the built source?"""
+    for name, blueprint in load_blueprints(course).items():
+        try:
+            recorded = gradebook.find_notebook(name, course.assignment).source_cells
+        except MissingEntry:
+            return False
+        known = {cell.name: cell.source for cell in recorded}
+        current = {
+            slot.grade_id: (slot.source if slot.role == "check" else slot.release).source
+            for slot in blueprint.slots
+            if slot.grade_id
+        }
+        if known != current:
+            return False
+    return True
+
+
+class SubmissionExporter(NotebookExporter):
+    """Reads a submission in whatever state it is; lets nothing through before the canary."""
+
+    def from_filename(self, filename, resources=None, **kwargs):
+        _require_canary(self.parent)
+        try:
+            notebook = read_notebook(Path(filename))
+        except Unreadable as problem:
+            notebook = nbformat.v4.new_notebook(metadata={"course": {"trouble": str(problem)}})
+        resources = resources or {}
+        resources.setdefault("metadata", {}).update(
+            name=Path(filename).stem, path=str(Path(filename).parent)
+        )
+        return self.from_notebook_node(notebook, resources=resources, **kwargs)
+
+
+class RestoreSubmission(NbGraderPreprocessor):
+    """Puts a submission into the hand-out's shape before nbgrader looks at it."""
+
+    def preprocess(self, nb: NotebookNode, resources):
+        blueprint = _find_blueprint(resources)
+        trouble = nb.metadata.get("course", {}).get("trouble") if not nb.cells else None
+        if trouble:
+            self.log.error("%s Its cells earn nothing; the others are graded.", trouble)
+            notebook, notes = make_blank(blueprint), {"trouble": trouble}
+        else:
+            restored = restore(nb, blueprint)
+            notebook = restored.notebook
+            notes = {"repairs": restored.repairs, "flags": restored.flags}
+        notebook.metadata["course"] = {**blueprint.metadata.get("course", {}), **notes}
+        return notebook, resources
+
+
+class JudgedExecute(NbGraderPreprocessor):
+    """Runs the student's cells in a kernel and has every check judged from outside it."""
+
+    timeout = Integer(CELL_TIMEOUT, help="Seconds that one cell may take.").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources):
+        notes = nb.metadata.get("course", {})
+        result = grade_notebook(
+            nb,
+            _find_blueprint(resources),
+            folder=Path(resources["metadata"]["path"]).resolve(),
+            submission=resources["nbgrader"].get("student", ""),
+            repairs=list(notes.get("repairs", [])),
+            flags=list(notes.get("flags", [])),
+            trouble=notes.get("trouble"),
+            cell_timeout=self.timeout,
+        )
+        nb.metadata["course"] = {**notes, "result": result.to_dict()}
+        return nb, resources
+
+
+def _find_blueprint(resources) -> Blueprint:
+    names = resources["nbgrader"]
+    return load_blueprint(load_course().root, names["assignment"], names["notebook"])
+
+
+def _require_canary(converter) -> None:
+    """Grade the canary once, by the very preprocessors that this converter is configured with."""
+    global _proven
+    if _proven:
+        return
+
+    def grade(notebook: NotebookNode) -> dict[str, float]:
+        with tempfile.TemporaryDirectory() as folder:
+            resources = {
+                "nbgrader": {
+                    "student": "canary",
+                    "assignment": blueprint.assignment,
+                    "notebook": blueprint.name,
+                },
+                "metadata": {"path": folder},
+                "unique_key": blueprint.name,
+            }
+            exporter = NotebookExporter(parent=converter)
+            for step in (*converter.sanitize_preprocessors, *converter.autograde_preprocessors):
+                if _name_of(step) not in _GRADEBOOK_STEPS:
+                    exporter.register_preprocessor(step)
+            text, _ = exporter.from_notebook_node(notebook, resources=resources)
+        graded = nbformat.reads(text, as_version=4)
+        return {
+            cell.metadata.nbgrader.grade_id: determine_grade(cell)[0]
+            for cell in graded.cells
+            if cell.metadata.get("nbgrader", {}).get("grade")
+        }
+
+    try:
+        course = load_course()
+        blueprint = load_blueprint(course.root, course.assignment, canary.NOTEBOOK)
+        canary.require_canary(blueprint, grade)
+    except CourseError as problem:
+        sys.exit(f"autograder: {problem}")  # not an Exception: nbgrader must not carry on
+    _proven = True
+
+
+def _name_of(step) -> str:
+    return step.rsplit(".", 1)[-1] if isinstance(step, str) else step.__name__

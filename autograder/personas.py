@@ -1,0 +1,127 @@
+"""Made-up students: right, half right, mistaken, unlucky. For the demo and for tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.blueprint import Blueprint
+from autograder.exercises import EXERCISES
+
+NOTEBOOK = "1_query_crafting"
+
+
+@dataclass(frozen=True)
+class Persona:
+    """A made-up student: a name, a story, and how the notebook is filled in and damaged."""
+
+    name: str
+    story: str
+    codes: dict[str, str] = field(default_factory=dict)
+    damage: Callable[[NotebookNode], None] | None = None
+    writes: bool = True  # fills in the written answers
+    hands_in: bool = True
+
+
+def fill_in(blueprint: Blueprint, codes: dict[str, str], answer: str | None = None) -> NotebookNode:
+    """Return the release notebook with code in solve cells and text in answer cells."""
+    notebook = nbformat.v4.new_notebook(metadata=dict(blueprint.metadata))
+    for slot in blueprint.slots:
+        cell = nbformat.from_dict(slot.release)
+        if slot.role == "solve" and slot.grade_id in codes:
+            cell.source = codes[slot.grade_id]
+        elif slot.role == "answer" and answer:
+            cell.source = answer
+        notebook.cells.append(cell)
+    return notebook
+
+
+def solve_all(blueprint: Blueprint) -> dict[str, str]:
+    """Return the reference code of every exercise of a notebook."""
+    return {
+        slot.grade_id: EXERCISES[slot.grade_id].reference
+        for slot in blueprint.slots
+        if slot.role == "solve"
+    }
+
+
+def make_class(blueprint: Blueprint) -> list[Persona]:
+    """Return a small class for notebook 1: each student shows one thing that happens."""
+    right = solve_all(blueprint)
+
+    def mistaken(**codes: str) -> dict[str, str]:
+        return right | {name: f"{name} = {code}" for name, code in codes.items()}
+
+    return [
+        Persona("ada", "everything right", right),
+        Persona("ben", "half right: stopped after 1.2", _keep(right, "q_select_first Q_identity")),
+        Persona(
+            "chloe",
+            "right, in lists and NumPy arrays",
+            mistaken(q_select_first="(10 * K[0]).tolist()", Q_identity="(9 * K).numpy()"),
+        ),
+        Persona("dmitri", "picked the wrong sign", mistaken(q_select_first="-10 * K[0]")),
+        Persona(
+            "emre",
+            "query of 1.3.2 far too long",
+            mistaken(
+                q_average_two="1e6 * (K[0] + K[1])",
+                k2_select="(K[0] + K[1]) / (K[0] + K[1]).norm()",
+            ),
+        ),
+        Persona(
+            "fatima",
+            "query of 1.3.2 right, too short for 1.4.2",
+            mistaken(q_average_two="2 * (K[0] + K[1])"),
+        ),
+        Persona("goran", "forgot the unit length", mistaken(k2_select="q_average_two")),
+        Persona("hana", "untouched release", {}, writes=False),
+        Persona("ivo", "raises an error at the top", right, damage=_raise_at_top),
+        Persona("jing", "duplicated cells", right, damage=_duplicate_cells),
+        Persona("kofi", "metadata gone", right, damage=_strip_metadata),
+        Persona("lena", "did not hand in this notebook", right, hands_in=False),
+    ]
+
+
+def hand_in(persona: Persona, blueprint: Blueprint, folder: Path) -> None:
+    """Write a persona's submission as nbgrader expects it: one folder a student."""
+    place = folder / persona.name / blueprint.assignment
+    place.mkdir(parents=True, exist_ok=True)
+    if not persona.hands_in:
+        (place / "notes.txt").write_text("I will hand the notebook in later.\n", "utf-8")
+        return
+    answer = "The softmax turns the scores into shares." if persona.writes else None
+    notebook = fill_in(blueprint, persona.codes, answer)
+    if persona.damage:
+        persona.damage(notebook)
+    path = place / f"{blueprint.name}.ipynb"
+    path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _keep(codes: dict[str, str], names: str) -> dict[str, str]:
+    return {name: codes[name] for name in names.split()}
+
+
+def _raise_at_top(notebook: NotebookNode) -> None:
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("raise RuntimeError('left over')"))
+
+
+def _duplicate_cells(notebook: NotebookNode) -> None:
+    notebook.cells = [
+        copy
+        for cell in notebook.cells
+        for copy in ([cell, cell] if "nbgrader" in cell.metadata else [cell])
+    ]
+
+
+def _strip_metadata(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        cell.metadata = {}
+        cell.pop("id", None)
+    notebook.nbformat_minor = 0
+    notebook.metadata = {}

@@ -1,0 +1,39 @@
+"""What instructors see in the terminal."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+MARKS = {"passed": "[green]✔[/]", "partial": "[yellow]◐[/]", "manual": "[dim]✎[/]"}
+
+console = Console(highlight=False)
+
+
+def show_result(result: dict) -> None:
+    """Print one graded notebook as a small table, or the sentence about what could not be graded."""
+    if "error" in result:
+        console.print(f"[red]✘[/] {escape(result['submission'])}: {escape(result['error'])}")
+        return
+    title = f"{result['submission']}: {result['notebook']}"
+    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("cell")
+    table.add_column("points", justify="right")
+    table.add_column("what was found", overflow="fold")
+    for name, cell in result["cells"].items():
+        if cell["status"] == "manual":
+            continue
+        mark = MARKS.get(cell["status"], "[red]✘[/]")
+        table.add_row(
+            f"{mark} {escape(name)}",
+            f"{cell['score']:g} / {cell['max_score']:g}",
+            escape("\n".join(cell["messages"][:1])),
+        )
+    table.add_section()
+    table.add_row("sum", f"{result['score']:g} / {result['max_score']:g}", "")
+    console.print(table)
+    for kind in ("repairs", "flags"):
+        for line in result[kind]:
+            console.print(f"  [dim]{kind[:-1]}:[/] {escape(line)}")
