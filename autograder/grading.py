@@ -13,7 +13,8 @@ from nbformat import NotebookNode
 from autograder.blueprint import Blueprint, Slot
 from autograder.exercises import EXERCISES
 from autograder.judge import Verdict, decide
-from autograder.kernel.session import ISOLATION, KernelSession, Run
+from autograder.kernel.isolation import measure_isolation
+from autograder.kernel.session import KernelSession, Run
 
 CELL_TIMEOUT = 60  # seconds for one cell of a student's notebook
 ASK_TIMEOUT = 30  # seconds for the judge's questions about one exercise
@@ -30,7 +31,7 @@ class Result:
     cells: dict[str, dict]
     repairs: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
-    isolation: str = ISOLATION
+    isolation: str = ""
     seconds: float = 0.0
 
     def to_dict(self) -> dict:
@@ -76,6 +77,7 @@ def grade_notebook(
         cells={name: verdict.to_dict() for name, verdict in verdicts.items()},
         repairs=repairs or [],
         flags=flags or [],
+        isolation=measure_isolation().sentence,
         seconds=round(time.monotonic() - started, 2),
     )
 

@@ -12,24 +12,40 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import nbformat
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import KernelManager
+from jupyter_client.provisioning import KernelProvisionerFactory
 from nbformat import NotebookNode
 
 from autograder.kernel import wire
 
-ISOLATION = (
-    "separate process: the student's code runs in a kernel of its own and cannot reach the "
-    "judge, but it has your files and your network"
-)
 _WIRE_SOURCE = Path(wire.__file__).read_text(encoding="utf-8")
 _KEPT_VARIABLES = (
     "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT",
     "OMP_NUM_THREADS", "JUPYTER_PATH", "JUPYTER_DATA_DIR",
 )  # fmt: skip
 _PATIENCE = 5  # seconds that a kernel gets to react to an interrupt
+
+
+class _WalledSpecs(KernelSpecManager):
+    """Knows one kernel: forked from the warm process, with walls around it."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        return KernelSpec(
+            argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            display_name="A student's kernel",
+            language="python",
+            metadata={
+                "kernel_provisioner": {
+                    "provisioner_name": "attention-warm",
+                    "config": {"walls": True},
+                }
+            },
+        )
 
 
 @dataclass
@@ -43,8 +59,8 @@ class Run:
 class KernelSession:
     """A kernel that is started on entry, replaced when it dies, and gone on exit."""
 
-    def __init__(self, folder: Path, kernel_name: str = "python3"):
-        self.folder, self.kernel_name = folder, kernel_name
+    def __init__(self, folder: Path):
+        self.folder = folder
         self._finished: list[str] = []  # cells that worked, to be run again in a new kernel
 
     def __enter__(self) -> KernelSession:
@@ -80,8 +96,11 @@ class KernelSession:
     # ------------------------------------------------------------------ starting and ending
 
     def _start(self) -> None:
+        _register_provisioner()
         self.channel = tempfile.mkdtemp(prefix="judge-")
-        self.manager = KernelManager(kernel_name=self.kernel_name)
+        self.manager = KernelManager(
+            kernel_name="attention-walled", kernel_spec_manager=_WalledSpecs()
+        )
         self.manager.connection_file = str(Path(self.channel) / "kernel.json")
         if sys.platform != "win32":  # files that only we can open, instead of open ports
             self.manager.transport, self.manager.ip = "ipc", str(Path(self.channel) / "socket")
@@ -162,6 +181,19 @@ class KernelSession:
             return get(timeout=wait)
         except queue.Empty:
             return None
+
+
+def _register_provisioner() -> None:
+    """Make our provisioner known even where the installed entry points are out of date."""
+    known = KernelProvisionerFactory.instance().provisioners
+    known.setdefault(
+        "attention-warm",
+        EntryPoint(
+            "attention-warm",
+            "autograder.kernel.provisioner:WarmProvisioner",
+            KernelProvisionerFactory.GROUP_NAME,
+        ),
+    )
 
 
 def make_environment() -> dict[str, str]:
