@@ -101,7 +101,6 @@ def _make_similarity_cases(hidden: bool) -> Iterator[Case]:
     if not hidden:
         yield make("tokens", (2, 4, 3), "plain", "float32", after=True)
         yield make("heads", (1, 2, 3, 3), "heads", "float32", grad=True)
-        yield make("device", (2, 4, 3), "plain", "float32", device="meta")
         return
     yield make("tokens", (3, 5, 4), "plain", after=True)
     yield make("square", (4, 4, 4), "plain")
@@ -123,7 +122,6 @@ def _make_scale_cases(hidden: bool) -> Iterator[Case]:
     if not hidden:
         yield make("one-head", (2, 3, 3), 12, 1, "float32", after=True)
         yield make("heads", (1, 3, 3, 3), 18, 3, "float32", grad=True)
-        yield make("device", (1, 3, 3, 3), 18, 3, "float32", device="meta")
         return
     yield make("one-head", (2, 5, 5), 20, 1, after=True)
     yield make("heads", (2, 3, 5, 5), 24, 3, grad=True)
@@ -142,7 +140,9 @@ def _make_softmax_cases(hidden: bool) -> Iterator[Case]:
 
     def draw_extreme(*shape):
         def draw(rng):
-            steps = rng.integers(-2, 3, shape) + rng.choice([-1e4, 0, 1e4], shape, p=[0.3, 0.4, 0.3])
+            steps = rng.integers(-2, 3, shape) + rng.choice(
+                [-1e4, 0, 1e4], shape, p=[0.3, 0.4, 0.3]
+            )
             steps[..., 0, :] = -1e4  # a row with nothing but very low scores
             steps[..., 0, -1] = -1e4 + 1
             return {"A": steps.astype("float32")}
@@ -161,10 +161,13 @@ def _make_softmax_cases(hidden: bool) -> Iterator[Case]:
         yield make("tokens", (2, 4, 4), "plain", "float32", after=True)
         yield make("heads", (2, 2, 3, 3), "heads", "float32", grad=True)
         yield make(
-            "extreme", (2, 2, 3, 3), "heads", draw=draw_extreme(2, 2, 3, 3), words=extreme,
+            "extreme",
+            (2, 2, 3, 3),
+            "heads",
+            draw=draw_extreme(2, 2, 3, 3),
+            words=extreme,
             rounds=True,
         )
-        yield make("device", (2, 4, 4), "plain", "float32", device="meta")
         return
     yield make("tokens", (3, 5, 5), "plain", after=True)
     yield make("two-dimensions", (5, 5), "plain")
@@ -172,8 +175,12 @@ def _make_softmax_cases(hidden: bool) -> Iterator[Case]:
     yield make("heads", (2, 3, 5, 5), "heads", grad=True)
     yield make("heads-float32", (3, 2, 7, 7), "heads", "float32")
     yield make("strided", (2, 4, 6, 6), "heads", strided=True, after=True)
-    yield make("extreme", (2, 3, 5, 5), "heads", draw=draw_extreme(2, 3, 5, 5), words=extreme, rounds=True)
-    yield make("extreme-tokens", (2, 6, 6), "plain", draw=draw_extreme(2, 6, 6), words=extreme, rounds=True)
+    yield make(
+        "extreme", (2, 3, 5, 5), "heads", draw=draw_extreme(2, 3, 5, 5), words=extreme, rounds=True
+    )
+    yield make(
+        "extreme-tokens", (2, 6, 6), "plain", draw=draw_extreme(2, 6, 6), words=extreme, rounds=True
+    )
     yield make(
         "masked", (2, 3, 4, 4), "heads", draw=draw_masked(2, 3, 4, 4), words="scores with -inf"
     )
@@ -199,7 +206,6 @@ def _make_output_cases(hidden: bool) -> Iterator[Case]:
     if not hidden:
         yield make("tokens", (2,), 4, 3, "plain", "float32", after=True)
         yield make("heads", (1, 2), 3, 3, "heads", "float32", grad=True)
-        yield make("device", (2,), 4, 3, "plain", "float32", device="meta")
         return
     yield make("tokens", (3,), 5, 4, "plain", after=True)
     yield make("square", (4,), 4, 4, "plain")
@@ -275,9 +281,16 @@ def _make_masking_cases(hidden: bool) -> Iterator[Case]:
             words, after=True, **flags,
         )  # fmt: skip
         if not hidden:
+            draw = draw_with((2, 3, 3), dtype, dtype="float32", grad=True)
+            yield make_case(f"{kind}-tokens", *common, draw, words, grad=True, **flags)
             continue
         yield make_case(
-            f"{kind}-tokens", *common, draw_with((2, 6, 6), dtype, grad=True), words, grad=True, **flags
+            f"{kind}-tokens",
+            *common,
+            draw_with((2, 6, 6), dtype, grad=True),
+            words,
+            grad=True,
+            **flags,
         )
         yield make_case(
             f"{kind}-strided", *common, draw_with((3, 2, 4, 4), dtype), words, strided=True, **flags
@@ -305,7 +318,6 @@ def _make_split_cases(hidden: bool) -> Iterator[Case]:
     if not hidden:
         yield make("three", (2, 4, 6), 3, "float32", after=True)
         yield make("two", (1, 3, 8), 2, "float32", grad=True)
-        yield make("device", (2, 4, 6), 3, "float32", device="meta")
         return
     yield make("three", (2, 5, 12), 3, grad=True)
     yield make("four", (1, 6, 8), 4, "float32", after=True)
@@ -326,7 +338,6 @@ def _make_merge_cases(hidden: bool) -> Iterator[Case]:
     if not hidden:
         yield make("three", (2, 3, 4, 2), "float32", after=True)
         yield make("two", (1, 2, 3, 4), "float32", grad=True)
-        yield make("device", (2, 3, 4, 2), "float32", device="meta")
         return
     yield make("three", (2, 3, 5, 4), grad=True)
     yield make("four", (1, 4, 6, 2), "float32", after=True)
@@ -357,7 +368,9 @@ def _make_attention_cases(hidden: bool) -> Iterator[Case]:
             K = 100.0 * rng.integers(-1, 2, (B, T, C)) + rng.integers(-1, 2, (B, T, C))
             Q[..., 0], K[..., 0] = 200.0, np.where(np.arange(T) % 2, 100.0, -100.0)
             V = _normal(rng, B, T, C)
-            return {name: array.astype("float32") for name, array in zip("QKV", (Q, K, V))}
+            return {
+                name: array.astype("float32") for name, array in zip("QKV", (Q, K, V), strict=True)
+            }
 
         return draw
 
@@ -365,9 +378,9 @@ def _make_attention_cases(hidden: bool) -> Iterator[Case]:
         shape = (1, 4, 6)
         yield make("test-1", shape, 1, False, "float32", after=True, again=True)
         yield make("test-2", shape, 1, True, "float32", grad=True)
+        yield make("defaults", (1, 3, 4), 1, True, "float32", defaults=True)
         yield make("test-3", shape, 3, True, "float32")
         yield make("heads", shape, 3, False, "float32")
-        yield make("device", shape, 3, True, "float32", device="meta", forgiving=True)
         return
     for n_heads in (1, 3):
         for causal in (False, True):
@@ -411,7 +424,7 @@ _CASE_MAKERS = {
 
 # ------------------------------------------------------------------------- asking and judging
 
-_PROGRAM_END = '''
+_PROGRAM_END = """
 
 def probe(namespace, inputs):
     functions = {{name: namespace[name] for name in {names!r} if name in namespace}}
@@ -420,7 +433,7 @@ def probe(namespace, inputs):
         key: Unusable(value) if isinstance(value, Problem) else value
         for key, value in results.items()
     }}
-'''
+"""
 _CALLS_SOURCE = Path(calls.__file__).read_text(encoding="utf-8")
 
 
@@ -456,7 +469,7 @@ class Outputs:
         if name not in self.known and name in self.calls:
             results = calls.run_cases(make_namespace(*self.codes), [self.calls[name]], self.inputs)
             self.known[name] = {
-                key: value if isinstance(value, str) else value.detach().numpy()
+                key: value if isinstance(value, str) else value.detach().cpu().numpy()
                 for key, value in results.items()
             }
         return self.known.get(name, {}).get(key, default)
@@ -536,6 +549,7 @@ def _make(name: str) -> Exercise:
         ),
         variants=tuple(code.VARIANTS[name]),
         builds_on=PIECES if name == "self_attention" else (),
+        together=(("make_causal_mask", "apply_causal_mask"),) if name == "self_attention" else (),
         watched=BUILT_IN,
     )
 
@@ -544,6 +558,11 @@ EXERCISES = [_make(name) for name in code.REFERENCES]
 
 
 # ---------------------------------------------------------------------- numbers for students
+
+
+# Seen from how a function behaves, or different on every machine.
+_SAID_WITHOUT_NUMBERS = ("returned-none", "not-a-tensor", "hard-coded-device", "not-repeatable",
+                         "todo-open", "wrong-dtype", "view-needs-contiguous")  # fmt: skip
 
 
 def make_probes(name: str, seed: int = 2) -> dict:
@@ -555,6 +574,8 @@ def make_probes(name: str, seed: int = 2) -> dict:
     for diagnosis, text in list_mistakes(name):
         outputs = Outputs(cases, inputs, text).work_out()
         outputs = {key: value for key, value in outputs.items() if key.endswith(".out")}
+        if diagnosis in _SAID_WITHOUT_NUMBERS:
+            continue
         if name == "self_attention" and any(isinstance(v, str) for v in outputs.values()):
             continue  # an error of a piece says more by itself
         known.append((diagnosis, outputs))

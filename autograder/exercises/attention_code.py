@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import ast
 
-GIVEN = '''
+GIVEN = """
 def init_qkv_proj(n_embd):
     return nn.Linear(n_embd, n_embd), nn.Linear(n_embd, n_embd), nn.Linear(n_embd, n_embd)
 
 
 def split_heads_qkv(Q, K, V, n_heads):
     return split_heads(Q, n_heads), split_heads(K, n_heads), split_heads(V, n_heads)
-'''
+"""
 
 _SIGNATURES = {
     "pairwise_similarities": "Q, K",

@@ -76,7 +76,7 @@ def judge(
     if faults:
         if name == "self_attention":
             faults = _suspect_leak(cases, results) + faults
-        return explain(faults, cases, results, mistakes, tolerance)
+        return explain(faults, cases, results, mistakes)
     return Finding(True, _praise(cases))
 
 
@@ -103,7 +103,7 @@ def _judge_mask(cases, results, right, mistakes, tolerance) -> Finding:
     if _pair_works(cases, results, right, tolerance):
         sentence = "The mask is of another kind than asked for, and your masking works with it."
         return Finding(True, sentence)
-    return explain(faults, contract, results, mistakes, tolerance)
+    return explain(faults, contract, results, mistakes)
 
 
 def _pair_works(cases, results, right, tolerance) -> bool:
@@ -125,7 +125,7 @@ def _judge_masking(cases, results, right, mistakes, tolerance) -> Finding:
         if not faults:
             remark = (_FINITE_REMARK,) if _fills_finite(group, results) else ()
             return Finding(True, _praise(tried), facts=remark)
-        finding = explain(faults, group, results, mistakes, tolerance)
+        finding = explain(faults, group, results, mistakes)
         if finding.diagnosis in ("wrong-values", "mask-zeros-scores"):
             fill = _name_fill(faults[0], results)
             finding = Finding(False, WORDS[fill], fill, finding.facts) if fill else finding
@@ -198,7 +198,9 @@ def load_probes() -> dict:
 
 
 def _decode_all(stored: dict) -> dict:
-    return {key: value if isinstance(value, str) else _decode(value) for key, value in stored.items()}
+    return {
+        key: value if isinstance(value, str) else _decode(value) for key, value in stored.items()
+    }
 
 
 def _decode(stored: dict) -> np.ndarray:

@@ -139,5 +139,5 @@ def _find_gradients(out, tensors, weight):
         return {f"grad.{name}": Problem(f"raised|{error}"[:400]) for name in wanted}
     return {
         f"grad.{name}": Problem("no-gradient|") if gradient is None else gradient
-        for name, gradient in zip(wanted, found)
+        for name, gradient in zip(wanted, found, strict=True)
     }

@@ -10,6 +10,16 @@ import numpy as np
 from course_utils.checks.attention_words import WORDS
 from course_utils.checks.findings import Finding
 
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far numbers may lie apart and still count as equal."""
+
+    rtol: float = 1e-4
+    atol: float = 2e-5
+    types: bool = True  # must the number type be the same too?
+
+
 LOWEST_FILL = -9.9e8  # -1e9 plus any score: a finite mask from here down hides for certain
 _PROBLEMS = {
     "open": "todo-open",
@@ -27,6 +37,7 @@ _SIDE_EFFECTS = {
     "wrong-gradient",
     "wrong-dtype",
 }
+_LIKENESS = Tolerance(rtol=1e-3, atol=1e-3)  # to a known mistake: its numbers are kept short
 # Faults that speak for themselves.
 _PLAIN = {"todo-open", "not-defined", "not-a-function", "returned-none", "not-repeatable"}
 _DEVICE_TROUBLE = ("cuda", "expected device", "same device", "meta tensor; no data", "meta device")
@@ -39,15 +50,6 @@ class Fault:
     case: dict
     kind: str  # a key of WORDS
     words: str = ""
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """How far numbers may lie apart and still count as equal."""
-
-    rtol: float = 1e-4
-    atol: float = 2e-5
-    types: bool = True  # must the number type be the same too?
 
 
 def find_faults(
@@ -77,10 +79,12 @@ def _find_case_faults(case, results, right, tolerance) -> list[Fault]:
         return [Fault(case, "not-repeatable")]
     if np.isnan(out.astype(float)).any():
         return [Fault(case, "not-finite", f"{int(np.isnan(out).sum())} of {out.size} are NaN")]
+    if tolerance.types and not case.get("any_type") and out.dtype != wanted.dtype:
+        if is_close(_settle(out, case), _settle(wanted, case), Tolerance(2e-2, 2e-2)):
+            words = f"it is {out.dtype}, it should be {wanted.dtype}"
+            return [Fault(case, "wrong-dtype", words)]
     if not is_close(_settle(out, case), _settle(wanted, case), _widen(tolerance, case)):
         return [Fault(case, "wrong-values", _describe_difference(out, wanted))]
-    if tolerance.types and not case.get("any_type") and out.dtype != wanted.dtype:
-        return [Fault(case, "wrong-dtype", f"it is {out.dtype}, it should be {wanted.dtype}")]
     return _find_side_effects(case, results, right, tolerance)
 
 
@@ -177,35 +181,36 @@ def explain(
     cases: Sequence[dict],
     results: dict,
     mistakes: Mistakes,
-    tolerance: Tolerance,
 ) -> Finding:
     """Turn faults into one finding: a known mistake if it looks like one, else what was seen."""
     faults = sorted(faults, key=lambda fault: fault.kind != "not-repeatable")
     first = faults[0]
     if first.kind not in _PLAIN:
         wrong = {fault.kind for fault in faults} - _SIDE_EFFECTS
-        known = find_mistake(cases, results, mistakes, tolerance) if wrong else None
+        known = find_mistake(cases, results, mistakes) if wrong else None
         if known:
             return Finding(False, WORDS[known], known, _describe_faults(faults))
     return Finding(False, WORDS[first.kind], first.kind, _describe_faults(faults))
 
 
-def find_mistake(cases, results: dict, mistakes: Mistakes, tolerance: Tolerance) -> str | None:
+def find_mistake(cases, results: dict, mistakes: Mistakes) -> str | None:
     """Return the first known mistake that gives these very results in every case."""
     keys = [f"{case['name']}.out" for case in cases if not case.get("device")]
     for name, outputs in mistakes():
-        if all(_looks_like(results.get(key), outputs.get(key), tolerance) for key in keys):
+        if name not in _SIDE_EFFECTS and all(
+            _looks_like(results.get(key), outputs.get(key)) for key in keys
+        ):
             return name
     return None
 
 
-def _looks_like(found, known, tolerance: Tolerance) -> bool:
+def _looks_like(found, known) -> bool:
     if found is None or known is None:
         return False
     if isinstance(found, str) or isinstance(known, str):
         same_kind = isinstance(found, str) and isinstance(known, str)
         return same_kind and _strip_numbers(found) == _strip_numbers(known)
-    return is_close(found, known, tolerance)
+    return is_close(found, known, _LIKENESS)
 
 
 def _strip_numbers(problem: str) -> str:
