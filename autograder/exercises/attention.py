@@ -242,7 +242,7 @@ def _make_pair_cases(hidden: bool) -> Iterator[Case]:
 
     if not hidden:
         yield make("heads", (1, 2, 4, 4), "float32", after=True)
-        yield make("tokens", (2, 3, 3), "float32")
+        yield make("tokens", (2, 3, 3), "float32", grad=True)
         return
     yield make("heads", (2, 3, 5, 5), after=True)
     yield make("tokens", (2, 6, 6), "float32", grad=True)
