@@ -27,7 +27,7 @@ REAL_FILE = "1b_benchmark.{split}.tokens"
 REAL_COUNTS = {"train": 61_530, "dev": 12_216, "test": 12_105}
 REAL_WORDS = 1_561_375  # in the training file
 
-OWN_COUNTS = {"train": 60_000, "dev": 2_000, "test": 2_000}
+OWN_COUNTS = {"train": 120_000, "dev": 2_000, "test": 2_000}
 OWN_SEEDS = {"train": 1, "dev": 2, "test": 3}
 
 # Sentences whose losses a report compares.

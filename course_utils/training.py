@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass
 
 import torch
 from torch import nn
@@ -18,6 +16,7 @@ from course_utils import runtime
 from course_utils.corpus import Corpus, make_batches, pad_batch
 from course_utils.evaluation import measure_documents
 from course_utils.gpt import GPT
+from course_utils.history import History
 from course_utils.training_plots import LiveCurve
 
 
@@ -35,40 +34,6 @@ class Settings:
     n_validations: int = 10  # over the whole training
     n_validate: int = 500  # development sentences used for each
     seed: int = 0
-
-
-@dataclass
-class History:
-    """What happened during a training: saves to a file and loads from it."""
-
-    settings: dict = field(default_factory=dict)
-    corpus: str = ""
-    losses: list[float] = field(default_factory=list)  # one a step
-    tokens: list[int] = field(default_factory=list)  # one a step
-    seconds: float = 0.0  # of training, validation left out
-    validations: list[dict] = field(default_factory=list)  # {"step", "perplexity", "corpus_..."}
-    interrupted: bool = False
-
-    @property
-    def final_loss(self) -> float:
-        """The mean loss of the last 100 steps: a single step's depends on its few sentences."""
-        last = self.losses[-100:]
-        return sum(last) / len(last) if last else math.nan
-
-    @property
-    def tokens_per_second(self) -> float:
-        return sum(self.tokens) / self.seconds if self.seconds else 0.0
-
-    def save(self, path: str | Path) -> None:
-        """Write everything to a JSON file."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> History:
-        """Read what `save` wrote."""
-        return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
 
 
 def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.AdamW:
