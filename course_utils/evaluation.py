@@ -126,6 +126,7 @@ class FutureProbe:
     """How much each token's output moves when another token is changed."""
 
     moved: Tensor  # (T, T), [i, j] = relative change of the output at i when token j changes
+    rounding: float = ROUNDING
 
     @property
     def leak(self) -> float:
@@ -135,7 +136,7 @@ class FutureProbe:
     @property
     def sees_future(self) -> bool:
         """Whether that move is more than rounding."""
-        return self.leak > ROUNDING
+        return self.leak > self.rounding
 
     def describe(self) -> str:
         """Say it in words."""
