@@ -12,8 +12,16 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from course_utils.corpus import MAX_TOKENS, PAD, START, STOP, Corpus, Vocabulary
-from course_utils.corpus import make_batches, pad_batch
+from course_utils.corpus import (
+    MAX_TOKENS,
+    PAD,
+    START,
+    STOP,
+    Corpus,
+    Vocabulary,
+    make_batches,
+    pad_batch,
+)
 from course_utils.gpt import GPT
 from course_utils.history import History
 from course_utils.training_plots import plot_comparison
@@ -84,7 +92,9 @@ def write_samples(
 def measure_sentences(model: GPT, corpus: Corpus) -> dict[str, float]:
     """Return the mean loss of each of the corpus's example sentences."""
     encoded = [corpus.vocabulary.encode(sentence) for sentence in corpus.sentences]
-    return dict(zip(corpus.sentences, measure_documents(model, encoded).losses.tolist()))
+    return dict(
+        zip(corpus.sentences, measure_documents(model, encoded).losses.tolist(), strict=True)
+    )
 
 
 @torch.no_grad()

@@ -131,7 +131,7 @@ class GPT(nn.Module):
     def embed(self, tokens: Tensor) -> Tensor:
         """Return what the first layer reads.  (B, T) -> (B, T, C)"""
         T = tokens.shape[1]
-        if T > self.config.block_size:
+        if self.config.block_size < T:
             raise ValueError(
                 f"{T} tokens are more than this model's block_size of {self.config.block_size}."
             )

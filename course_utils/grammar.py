@@ -94,8 +94,12 @@ CLASSES: dict[str, tuple[str, ...]] = {
     """),
     "GAVE": _words("gave handed lent sold offered brought promised threw passed left"),
     "LOST": _words("lost dropped broke burned forgot buried ruined misplaced"),
-    "HELPED": _words("helped comforted scolded thanked teased forgave visited called hugged warned"),
-    "SAW": _words("saw found fed chased greeted heard noticed photographed praised caught counted missed"),
+    "HELPED": _words(
+        "helped comforted scolded thanked teased forgave visited called hugged warned"
+    ),
+    "SAW": _words(
+        "saw found fed chased greeted heard noticed photographed praised caught counted missed"
+    ),
     "SAID": _words("said cried murmured shouted answered explained insisted claimed"),
     "NEAR": _words("near behind beside under above opposite"),
 }

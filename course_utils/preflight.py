@@ -22,7 +22,9 @@ def check_before_training(model: GPT, corpus: Corpus) -> None:
     """Check that the pieces fit, that the first loss is right, and that the model can learn."""
     check_model(model)
     first, expected = check_first_loss(model, corpus)
-    print(f"First loss {first:.2f}; a model that knows nothing has ln(vocabulary) = {expected:.2f}.")
+    print(
+        f"First loss {first:.2f}; a model that knows nothing has ln(vocabulary) = {expected:.2f}."
+    )
     before, after = check_overfits(model, corpus)
     print(
         f"{OVERFIT_SENTENCES} sentences learned by heart: loss {before:.2f} -> {after:.2f} in "

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-import math
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from course_utils import runtime
@@ -17,6 +14,7 @@ from course_utils.corpus import Corpus, make_batches, pad_batch
 from course_utils.evaluation import measure_documents
 from course_utils.gpt import GPT
 from course_utils.history import History
+from course_utils.preflight import check_model
 from course_utils.training_plots import LiveCurve
 
 
@@ -34,6 +32,38 @@ class Settings:
     n_validations: int = 10  # over the whole training
     n_validate: int = 500  # development sentences used for each
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much of a corpus to train on, and what to expect from it."""
+
+    n_train: int | None  # sentences; None for all
+    minutes: dict[str, str]  # by corpus
+    loss: dict[str, float]  # the final training loss, by corpus
+
+
+# Measured with dot-product attention; quick and laptop on two cores, gpu not measured.
+PROFILES = {
+    "quick": Profile(4_000, {"own": "0.1", "lm1b": "0.2"}, {"own": 5.0, "lm1b": 7.0}),
+    "laptop": Profile(None, {"own": "1.5", "lm1b": "3 to 5"}, {"own": 1.3, "lm1b": 5.8}),
+    "gpu": Profile(None, {"own": "1", "lm1b": "1"}, {"own": 1.3, "lm1b": 5.8}),
+}
+
+
+def choose_settings(corpus: Corpus) -> Settings:
+    """Return the settings of the profile in use, and say how long it takes and what to expect."""
+    name = runtime.profile()
+    profile = PROFILES[name]
+    n_train = min(profile.n_train or len(corpus.train), len(corpus.train))
+    words = f"Profile {name!r}: {n_train:,} training sentences"
+    if corpus.name in profile.minutes:
+        words += (
+            f", about {profile.minutes[corpus.name]} minutes, "
+            f"to a loss near {profile.loss[corpus.name]:.1f}"
+        )
+    print(words + ".")
+    return Settings(n_train=n_train)
 
 
 def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.AdamW:
@@ -56,12 +86,23 @@ def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.AdamW:
     )
 
 
+def take_step(model: GPT, optimizer: torch.optim.Optimizer, tokens: Tensor, clip: float) -> Tensor:
+    """Learn from one batch and return its loss.  tokens (B, T) -> ()"""
+    loss = model.loss(tokens)
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    return loss.detach()
+
+
 def train(model: GPT, corpus: Corpus, settings: Settings | None = None) -> History:
     """Train a model in place and return what happened.
 
     Interrupt it (the stop button, or Ctrl-C) whenever you like: the model keeps what it learned.
     """
-    settings = settings or Settings()
+    settings = settings or choose_settings(corpus)
+    check_model(model)
     device = next(model.parameters()).device
     documents = corpus.train[: settings.n_train]
     batches = [
@@ -79,12 +120,7 @@ def train(model: GPT, corpus: Corpus, settings: Settings | None = None) -> Histo
             began = time.perf_counter()
             model.train()
             tokens = pad_batch([documents[i] for i in batch]).to(device)  # (B, T)
-            loss = model.loss(tokens)
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
-            optimizer.step()
-
+            loss = take_step(model, optimizer, tokens, settings.clip)
             history.losses.append(loss.item())
             history.tokens.append(tokens[:, 1:].numel())
             history.seconds += time.perf_counter() - began

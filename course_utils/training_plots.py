@@ -70,7 +70,9 @@ def describe_losses(histories: Mapping[str, History], entropy: float | None = No
         if not history.losses:
             parts.append(f"{name}: no step yet")
             continue
-        words = f"{name}: loss {history.losses[0]:.2f} at first, {history.final_loss:.2f} at the end"
+        words = (
+            f"{name}: loss {history.losses[0]:.2f} at first, {history.final_loss:.2f} at the end"
+        )
         if history.validations:
             last = history.validations[-1]
             words += f", validation perplexity {last['corpus_perplexity']:.1f}"
