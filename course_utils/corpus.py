@@ -139,7 +139,7 @@ def load_real(folder: Path) -> Corpus:
             f"The training file in {files} holds {n_words:,} words where the course's has "
             f"{REAL_WORDS:,}: it is another file, or was changed."
         )
-    return _make_corpus("lm1b", "The 1 Billion Word Benchmark subset, read from files.", splits)
+    return make_corpus("lm1b", "The 1 Billion Word Benchmark subset, read from files.", splits)
 
 
 def read_sentences(path: str | Path) -> list[Sentence]:
@@ -196,7 +196,7 @@ def load_hub() -> Corpus:
         ours: [s for text in raw[theirs]["text"] for s in split_paragraph(text)]
         for ours, theirs in {"train": "train", "dev": "validation", "test": "test"}.items()
     }
-    return _make_corpus("wikitext-2", "WikiText-2, from the Hugging Face hub.", splits)
+    return make_corpus("wikitext-2", "WikiText-2, from the Hugging Face hub.", splits)
 
 
 def split_paragraph(text: str) -> Iterator[Sentence]:
@@ -218,14 +218,15 @@ def load_own(reason: str) -> Corpus:
     splits, losses = {}, {}
     for split, count in OWN_COUNTS.items():
         splits[split], losses[split] = grammar.generate_sentences(count, OWN_SEEDS[split])
-    corpus = _make_corpus("own", f"The course's own corpus, made by a grammar, {reason}.", splits)
+    corpus = make_corpus("own", f"The course's own corpus, made by a grammar, {reason}.", splits)
     corpus.sentences = OWN_SENTENCES
     corpus.entropy = grammar.compute_entropy()
     corpus.dev_grammar_losses = losses["dev"]
     return corpus
 
 
-def _make_corpus(name: str, description: str, splits: dict[str, list[Sentence]]) -> Corpus:
+def make_corpus(name: str, description: str, splits: dict[str, list[Sentence]]) -> Corpus:
+    """Number the words of three splits (train, dev, test), and say how much there is."""
     vocabulary = Vocabulary.build(splits["train"])
     encoded = {split: [vocabulary.encode(s) for s in splits[split]] for split in splits}
     description += (
