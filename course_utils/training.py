@@ -27,7 +27,8 @@ class Settings:
     epochs: int = 1
     n_train: int | None = None  # sentences to train on; None for all
     weight_decay: float = 0.1
-    betas: tuple[float, float] = (0.9, 0.95)
+    beta_1: float = 0.9
+    beta_2: float = 0.95
     clip: float = 1.0
     n_validations: int = 10  # over the whole training
     n_validate: int = 500  # development sentences used for each
@@ -81,7 +82,7 @@ def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.AdamW:
             {"params": others, "weight_decay": 0.0},
         ],
         lr=settings.learning_rate,
-        betas=settings.betas,
+        betas=(settings.beta_1, settings.beta_2),
         fused=weights[0].device.type in {"cpu", "cuda"},  # one pass over the weights, not ten
     )
 

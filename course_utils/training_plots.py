@@ -93,7 +93,7 @@ def plot_attention(weights: Tensor, words: Sequence[str], title: str = "") -> Fi
         1, n_heads, figsize=(size * n_heads, size + 0.6), squeeze=False, layout="constrained"
     )
     for h, axes in enumerate(panels[0]):
-        image = axes.imshow(weights[h], cmap=COLOURS, vmin=0, vmax=1)
+        image = axes.imshow(weights[h].numpy(), cmap=COLOURS, vmin=0, vmax=1)
         axes.set_title(f"head {h}")
         axes.set_xticks(range(T), words, rotation=90, fontsize=7)
         axes.set_yticks(range(T), words if h == 0 else [""] * T, fontsize=7)
@@ -124,13 +124,11 @@ def plot_lengths(documents: Sequence[Sequence[int]], limit: int) -> Figure:
     """Draw how long the sentences are, in tokens; those cut at the limit stand at it."""
     lengths = [len(document) for document in documents]
     figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
-    axes.hist(lengths, bins=range(0, limit + 3, 2), color=COLOURS(0.25), edgecolor="white", lw=0.4)
-    axes.axvline(np.median(lengths), color=COLOURS(0.85), lw=2.5)
-    axes.annotate(
-        f" median {np.median(lengths):.0f}",
-        (np.median(lengths), 0.93),
-        xycoords=("data", "axes fraction"),
-    )
+    bins = np.arange(min(lengths), max(lengths) + 2) - 0.5  # a bar for each length
+    axes.hist(lengths, bins=bins, color=COLOURS(0.25), edgecolor="white", lw=0.4)
+    middle = np.median(lengths)
+    axes.axvline(middle, color=COLOURS(0.85), lw=2.5, label=f"median {middle:.0f}")
+    axes.legend()
     axes.set(xlabel="tokens in a sentence, START and STOP counted", ylabel="sentences")
     return finish(figure, describe_lengths(documents, limit))
 

@@ -72,7 +72,7 @@ def prepare(kind: str, corpus: Corpus) -> tuple[Callable, list[Documents]]:
     model = GPT(GPTConfig(len(corpus.vocabulary)), dot_product, init_qkv_proj)
     if kind == "plain":
         optimizer = torch.optim.AdamW(
-            model.parameters(), settings.learning_rate, settings.betas, weight_decay=0.1
+            model.parameters(), settings.learning_rate, (0.9, 0.95), weight_decay=0.1
         )
         chosen = torch.randperm(len(corpus.train)).split(settings.batch_size)
         step = step_plain

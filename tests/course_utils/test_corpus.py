@@ -128,7 +128,7 @@ def test_windows_line_ends_are_no_words(tmp_path):
 def test_files_of_another_size_are_refused_by_count(tmp_path):
     for split in ("train", "dev", "test"):
         (tmp_path / f"1b_benchmark.{split}.tokens").write_text("one sentence .\n")
-    with pytest.raises(CorpusError, match="holds 1 sentences where .* 61,530"):
+    with pytest.raises(CorpusError, match=r"holds 1 sentences where .* 61,530"):
         load_corpus(tmp_path)
 
 
@@ -154,7 +154,7 @@ def test_the_real_corpus_has_its_known_counts():
 def test_course_data_is_used_when_it_has_the_files(tmp_path, alone, monkeypatch):
     (tmp_path / "lm1b").mkdir()
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
-    with pytest.raises(CorpusError, match="1b_benchmark.train"):
+    with pytest.raises(CorpusError, match=r"1b_benchmark\.train"):
         load_corpus()
 
 
