@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import threading
@@ -94,10 +95,6 @@ class Corpus:
     # The loss of each development sentence under the grammar itself, where known.
     dev_grammar_losses: list[float] = field(default_factory=list)
 
-    def head(self, n_train: int | None) -> Corpus:
-        """Return the same corpus with only its first n training sentences (None: all)."""
-        return Corpus(**{**vars(self), "train": self.train[:n_train]})
-
 
 def load_corpus(folder: str | Path | None = None) -> Corpus:
     """Load the best corpus there is: real files, else the hub, else the course's own.
@@ -116,8 +113,9 @@ def load_corpus(folder: str | Path | None = None) -> Corpus:
     if reason is None:
         try:
             return load_hub()
-        except (OSError, ValueError, RuntimeError) as problem:  # all that `datasets` raises
-            reason = f"because the hub's data could not be loaded ({problem})"
+        except Exception as problem:  # whatever it was, our own data will do; and we say so
+            what = str(problem).partition("\n")[0]
+            reason = f"because the hub's data could not be loaded ({what})"
     return load_own(reason)
 
 
@@ -221,6 +219,7 @@ def load_own(reason: str) -> Corpus:
     corpus = make_corpus("own", f"The course's own corpus, made by a grammar, {reason}.", splits)
     corpus.sentences = OWN_SENTENCES
     corpus.entropy = grammar.compute_entropy()
+    corpus.description += f" No model can have a perplexity below {math.exp(corpus.entropy):.2f}."
     corpus.dev_grammar_losses = losses["dev"]
     return corpus
 

@@ -57,7 +57,7 @@ def measure_documents(
     losses = torch.empty(len(documents), dtype=torch.float64)  # (n,)
     for batch in make_batches(documents, batch_size):
         tokens = pad_batch([documents[i] for i in batch]).to(find_device(model))  # (B, T)
-        losses[batch] = model.token_losses(tokens).double().mean(-1).cpu()
+        losses[batch] = model.token_losses(tokens).cpu().double().mean(-1)
     counts = torch.tensor([len(d) - 1 for d in documents], dtype=torch.float64)
     return Measured(losses, counts)
 
@@ -109,13 +109,16 @@ def map_attention(attention: Callable, Q: Tensor, K: Tensor, n_heads: int) -> Te
     T, C = Q.shape
     head_size = C // n_heads
     turns = math.ceil(T / head_size)
-    V = Q.new_zeros(turns, T, n_heads, head_size)
+    V = Q.new_zeros(turns, T, C)
+    places = []  # of each token's indicator: in which turn, and in which channel of each head
     for token in range(T):
-        V[token // head_size, token, :, token % head_size] = 1.0
+        channels = [head * head_size + token % head_size for head in range(n_heads)]
+        places.append((token // head_size, channels))
+        V[token // head_size, token, channels] = 1.0
     Qs, Ks = Q.expand(turns, T, C), K.expand(turns, T, C)
-    out = attention(Qs, Ks, V.view(turns, T, C), n_heads=n_heads, causal=True)  # (turns, T, C)
-    out = out.view(turns, T, n_heads, head_size).permute(2, 1, 0, 3)  # (n_heads, T, turns, size)
-    return out.reshape(n_heads, T, turns * head_size)[:, :, :T]
+    out = attention(Qs, Ks, V, n_heads=n_heads, causal=True)  # (turns, T, C)
+    columns = [out[turn][:, channels].T for turn, channels in places]  # T times (n_heads, T)
+    return torch.stack(columns, dim=-1)
 
 
 @torch.no_grad()
