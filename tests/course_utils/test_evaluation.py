@@ -14,6 +14,7 @@ from autograder.experiments import (
 )
 from course_utils.corpus import OWN_SENTENCES, PAD, START, make_corpus, pad_batch
 from course_utils.evaluation import (
+    FutureProbe,
     Measured,
     Run,
     compare,
@@ -178,3 +179,11 @@ def test_runs_save_and_load(runs, tmp_path):
 
 def test_sentences_are_those_of_the_corpus(model, corpus):
     assert list(measure_sentences(model, corpus)) == list(OWN_SENTENCES)
+
+
+def test_a_look_at_the_very_next_token_is_a_leak():
+    moved = torch.eye(4)
+    moved[1, 2] = 0.5
+    assert FutureProbe(moved).sees_future
+    assert FutureProbe(moved).leak == 0.5
+    assert not FutureProbe(moved.T).sees_future
