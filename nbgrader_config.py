@@ -25,7 +25,7 @@ c.Autograde.pre_convert_hook = "autograder.nbgrader_plugin.prepare_gradebook"
 c.Autograde.exporter_class = "autograder.nbgrader_plugin.SubmissionExporter"
 c.Autograde.sanitize_preprocessors = [
     "autograder.nbgrader_plugin.RestoreSubmission",
-    "nbgrader.preprocessors.ClearOutput",
+    "autograder.nbgrader_plugin.ClearOtherOutputs",
     "nbgrader.preprocessors.DeduplicateIds",
     "nbgrader.preprocessors.OverwriteKernelspec",
     "nbgrader.preprocessors.OverwriteCells",

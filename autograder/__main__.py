@@ -27,7 +27,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m autograder", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
 
-    build = commands.add_parser("build", help="text notebooks -> source/ and release/")
+    build = commands.add_parser("build", help="text notebooks -> source/, release/, numbers")
     build.add_argument("--check", action="store_true", help="only say what is out of date")
     build.set_defaults(run=run_build)
 
@@ -59,7 +59,7 @@ def run_build(options) -> int:
         verb = "out of date" if options.check else "written"
         print(f"{verb}: {path.relative_to(course.root)}")
     if not changed:
-        print("source/ and release/ are up to date.")
+        print("source/, release/ and the answer numbers are up to date.")
     elif options.check:
         print("Run `python -m autograder build` and commit the result.", file=sys.stderr)
         return 1

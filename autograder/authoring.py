@@ -5,6 +5,8 @@ Authors write jupytext percent notebooks and mark cells like this:
     # %% solve="q_select_first"                            the learner fills this in
     # %% check="q_select_first" points=2                   judged by the exercise of that name
     # %% [markdown] answer="answer_1_2_3" points=2         a written answer, marked by hand
+    # %% keep="outputs"                                    not run again when graded: training
+    # %% [markdown] keep="outputs"                         the same for all under this heading
 
 Everything else (nbgrader's metadata, cell ids, the hidden test) is made here.
 """
@@ -23,8 +25,9 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course import CourseError, NotebookPlan
+from autograder.keepsakes import mark_kept
 
-MARKERS = {"solve", "check", "answer", "points", "tags"}
+MARKERS = {"solve", "check", "answer", "points", "tags", "keep"}
 SCHEMA_VERSION = 3  # of nbgrader's cell metadata
 
 _REGIONS = ("SOLUTION", "HIDDEN TESTS", "MARK SCHEME")
@@ -61,9 +64,14 @@ def read_text_notebook(path: Path) -> list[AuthoredCell]:
             f"{path}:1: there is text before the first `# %%` marker; put it into a cell."
         )
     return [
-        AuthoredCell(path, line, cell.cell_type, cell.source, dict(cell.metadata))
+        AuthoredCell(path, line, cell.cell_type, cell.source, _drop_layout(cell.metadata))
         for line, cell in zip(lines, notebook.cells, strict=True)
     ]
+
+
+def _drop_layout(metadata: dict) -> dict:
+    """Leave out what jupytext notes about blank lines around a cell."""
+    return {key: value for key, value in metadata.items() if key != "lines_to_next_cell"}
 
 
 def build_source(
@@ -75,6 +83,7 @@ def build_source(
         _check_cell(cell)
     _check_names(cells, set(exercises))
     _check_points(path, cells, plan)
+    kept = _find_kept(cells)
     notebook = nbformat.v4.new_notebook(
         metadata={
             "kernelspec": {
@@ -88,7 +97,10 @@ def build_source(
     )
     used: set[str] = set()
     for cell in cells:
-        notebook.cells.append(_expand(cell, used))
+        expanded = _expand(cell, used)
+        if cell.line in kept:
+            mark_kept(expanded)
+        notebook.cells.append(expanded)
     return notebook
 
 
@@ -137,6 +149,10 @@ def _check_cell(cell: AuthoredCell) -> None:
         raise CourseError(
             f'{cell.place}: an answer\'s name starts with "answer_"; '
             f"this one is called {cell.markers['answer']!r}."
+        )
+    if "keep" in cell.markers and (cell.markers["keep"] != "outputs" or role == "check"):
+        raise CourseError(
+            f'{cell.place}: keep="outputs" is the only way to keep, and a check cannot be kept.'
         )
     _check_regions(cell, role)
     if role == "solve" and cell.markers["solve"] not in _defined_names(cell):
@@ -236,6 +252,28 @@ def _check_names(cells: list[AuthoredCell], exercises: set[str]) -> None:
                     f"{cell.place}: there is no exercise {name!r}; autograder/exercises knows "
                     f"{_list(exercises)}."
                 )
+
+
+def _find_kept(cells: list[AuthoredCell]) -> set[int]:
+    """Return the lines of the cells whose outputs are kept: marked, or under a marked heading."""
+    kept: set[int] = set()
+    level = 0  # of the marked heading that we are under
+    for cell in cells:
+        heading = re.match(r"(#+) ", cell.source) if cell.kind == "markdown" else None
+        if heading and "keep" in cell.markers:
+            level = len(heading[1])
+        elif heading and len(heading[1]) <= level:
+            level = 0
+        if level or "keep" in cell.markers:
+            kept.add(cell.line)
+    checked = {cell.markers["check"] for cell in cells if "check" in cell.markers}
+    for cell in cells:
+        if cell.line in kept and ("check" in cell.markers or cell.markers.get("solve") in checked):
+            raise CourseError(
+                f"{cell.place}: graded work stands where outputs are kept, so it would not be run. "
+                "Move it, or the heading with keep."
+            )
+    return kept
 
 
 def _check_points(path: Path, cells: list[AuthoredCell], plan: NotebookPlan) -> None:

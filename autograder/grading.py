@@ -10,9 +10,17 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from autograder import keepsakes
 from autograder.blueprint import Blueprint, Slot
-from autograder.exercises import EXERCISES
-from autograder.judge import Verdict, decide
+from autograder.borrowed import find_borrowed
+from autograder.exercises import EXERCISES, Exercise
+from autograder.judge import (
+    Verdict,
+    add_stand_ins,
+    choose_stand_ins,
+    credit_second_try,
+    decide,
+)
 from autograder.kernel.isolation import measure_isolation
 from autograder.kernel.session import KernelSession, Run
 
@@ -79,7 +87,7 @@ def grade_notebook(
         max_score=blueprint.auto_points,
         cells={name: verdict.to_dict() for name, verdict in verdicts.items()},
         repairs=repairs or [],
-        flags=flags,
+        flags=[*flags, *find_borrowed(notebook, blueprint)],
         isolation=measure_isolation().sentence,
         seconds=round(time.monotonic() - started, 2),
     )
@@ -111,15 +119,37 @@ def _run_and_judge(notebook, blueprint, folder, cell_timeout, flags) -> dict[str
             slot = _find_slot(cell, blueprint)
             if slot and slot.role == "check":
                 exercise = EXERCISES[slot.exercise]
-                status, values = kernel.ask(exercise.program, exercise.inputs, ASK_TIMEOUT)
-                verdict = decide(exercise, slot.points, status, values)
+                verdict = _ask(kernel, exercise, exercise.program, slot.points)
                 verdicts[slot.grade_id] = _explain(verdict, runs.get(slot.exercise))
+            elif keepsakes.is_kept(cell):
+                cell.outputs = keepsakes.keep_outputs(cell)
             else:
                 run = kernel.run(cell.source, cell_timeout)
                 cell.outputs = [*run.outputs, *_report_trouble(run, cell_timeout)]
                 if slot and slot.role == "solve":
                     runs[slot.grade_id] = run
+        _judge_again(kernel, blueprint, verdicts)
     return verdicts
+
+
+def _ask(kernel: KernelSession, exercise: Exercise, program: str, points: float) -> Verdict:
+    inputs = exercise.draw_inputs()
+    status, values = kernel.ask(program, inputs, ASK_TIMEOUT)
+    return decide(exercise, points, status, values, inputs)
+
+
+def _judge_again(kernel: KernelSession, blueprint: Blueprint, verdicts: dict[str, Verdict]) -> None:
+    """Judge work that failed on failed pieces once more, on right ones. Last of all."""
+    statuses = {name.removeprefix("test_"): verdict.status for name, verdict in verdicts.items()}
+    for grade_id, verdict in verdicts.items():
+        slot = blueprint.find(grade_id)
+        exercise = EXERCISES[slot.exercise]
+        pieces = choose_stand_ins(exercise, statuses)
+        if not pieces or verdict.status in ("passed", "missing"):
+            continue
+        program = add_stand_ins(exercise, [EXERCISES[piece].reference for piece in pieces])
+        second = _ask(kernel, exercise, program, slot.points)
+        verdicts[grade_id] = credit_second_try(verdict, second, pieces)
 
 
 def _find_slot(cell: NotebookNode, blueprint: Blueprint) -> Slot | None:

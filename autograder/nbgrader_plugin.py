@@ -10,7 +10,7 @@ import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import ClearOutput, NbGraderPreprocessor
 from nbgrader.utils import determine_grade
 from traitlets import Integer
 
@@ -18,6 +18,7 @@ from autograder import canary
 from autograder.blueprint import Blueprint, load_blueprint, load_blueprints
 from autograder.course import Course, CourseError, load_course
 from autograder.grading import CELL_TIMEOUT, grade_notebook
+from autograder.keepsakes import is_kept
 from autograder.submissions import Unreadable, make_blank, read_notebook, restore
 
 # Steps that read or write the gradebook, where the canary has no place.
@@ -113,6 +114,15 @@ class RestoreSubmission(NbGraderPreprocessor):
             notes = {"repairs": restored.repairs, "flags": restored.flags}
         notebook.metadata["course"] = {**blueprint.metadata.get("course", {}), **notes}
         return notebook, resources
+
+
+class ClearOtherOutputs(ClearOutput):
+    """Clears outputs as nbgrader does, except where the hand-out keeps the student's own."""
+
+    def preprocess_cell(self, cell: NotebookNode, resources, cell_index):
+        if is_kept(cell):
+            return cell, resources
+        return super().preprocess_cell(cell, resources, cell_index)
 
 
 class JudgedExecute(NbGraderPreprocessor):

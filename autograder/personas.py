@@ -46,7 +46,7 @@ def solve_all(blueprint: Blueprint) -> dict[str, str]:
     return {
         slot.grade_id: EXERCISES[slot.grade_id].reference
         for slot in blueprint.slots
-        if slot.role == "solve"
+        if slot.role == "solve" and slot.grade_id in EXERCISES
     }
 
 

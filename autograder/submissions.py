@@ -19,6 +19,7 @@ from nbformat import NotebookNode
 from autograder.authoring import find_defined_names
 from autograder.blueprint import Blueprint, Slot
 from autograder.course import CourseError
+from autograder.keepsakes import is_kept, mark_kept
 
 LARGEST_NOTEBOOK = 100 * 1024 * 1024  # bytes
 _ELSEWHERE = "# The work of this cell stands in another cell of this notebook."
@@ -149,7 +150,8 @@ def restore(notebook: NotebookNode, blueprint: Blueprint) -> Restored:
         elif _is_untouched_copy(cell, blueprint):
             restored.repairs.append("an untouched copy of a cell to fill in was left out")
         elif cell.source.strip():
-            extras.setdefault(last_slot, []).append(_make_extra(cell))
+            kept = last_slot >= 0 and is_kept(blueprint.slots[last_slot].source)
+            extras.setdefault(last_slot, []).append(_make_extra(cell, kept))
 
     cells = [*extras.get(-1, [])]
     for slot in blueprint.slots:
@@ -191,13 +193,21 @@ def _fill(slot: Slot, given: NotebookNode | None, defined: set[str], repairs: li
     return cell
 
 
-def _make_extra(cell: NotebookNode) -> NotebookNode:
-    """Keep a cell that the student added, without tags or metadata that could steer grading."""
+def _make_extra(cell: NotebookNode, kept: bool) -> NotebookNode:
+    """Keep a cell that the student added, without tags or metadata that could steer grading.
+
+    `kept` says that it stands where the hand-out keeps outputs: it then keeps its own.
+    """
     make = {
         "code": nbformat.v4.new_code_cell,
         "raw": nbformat.v4.new_raw_cell,
     }.get(cell.cell_type, nbformat.v4.new_markdown_cell)
-    return make(cell.source)
+    extra = make(cell.source)
+    if kept:
+        mark_kept(extra)
+        if cell.cell_type == "code":
+            extra.outputs = cell.get("outputs", [])
+    return extra
 
 
 def _make_ids_unique(cells: list[NotebookNode]) -> None:

@@ -6,10 +6,13 @@ is a good sign, not a mark.
 
 from __future__ import annotations
 
-from course_utils.checks import query_crafting
+from course_utils.checks import attention, query_crafting
 from course_utils.checks.findings import CheckFailed, Finding
 
-_EXAMINERS = {name: query_crafting.examine for name in query_crafting.ITEMS}
+_EXAMINERS = {
+    **{name: query_crafting.examine for name in query_crafting.ITEMS},
+    **{name: attention.examine for name in attention.FUNCTIONS},
+}
 
 
 def check(name: str, value, **context) -> None:

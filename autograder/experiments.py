@@ -1,0 +1,314 @@
+"""A reference for each experiment that notebook 2 suggests, and the tables they lead to.
+
+    COURSE_DATA=... python -m autograder.experiments --corpus real
+
+trains each of them for one epoch (about five minutes each on two cores) and writes
+docs/experiments.md. Finished runs are kept in runs/experiments/, so that it can be stopped and
+started again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from course_utils import runtime
+from course_utils.corpus import Corpus, load_own, load_real
+from course_utils.evaluation import Run, describe_leak, evaluate_run, format_time, make_table
+from course_utils.gpt import GPT, GPTConfig, LearnedPositions
+from course_utils.training import Settings, train
+
+MAX_TOKENS = 128  # room for the positions of an attention that has weights for each of them
+
+
+# --- The model of the notebook: dot-product attention --------------------------------------------
+
+
+def init_qkv_proj(n_embd: int) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+    """Make the three projections."""
+    return nn.Linear(n_embd, n_embd), nn.Linear(n_embd, n_embd), nn.Linear(n_embd, n_embd)
+
+
+def split_heads(x: Tensor, n_heads: int) -> Tensor:
+    """(B, T, C) -> (B, n_heads, T, head_size)"""
+    B, T, C = x.shape
+    return x.view(B, T, n_heads, C // n_heads).transpose(1, 2)
+
+
+def merge_heads(y: Tensor) -> Tensor:
+    """(B, n_heads, T, head_size) -> (B, T, C)"""
+    return y.transpose(1, 2).flatten(-2)
+
+
+def see_past(n_tokens: int, device: torch.device) -> Tensor:
+    """True where a token may look: at itself and before.  -> (T, T)"""
+    return torch.ones(n_tokens, n_tokens, dtype=torch.bool, device=device).tril()
+
+
+def dot_product(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """Scaled dot-product attention.  (B, T, C) x3 -> (B, T, C)"""
+    q, k, v = (split_heads(x, n_heads) for x in (Q, K, V))  # (B, nh, T, hs)
+    scores = q @ k.mT / math.sqrt(q.shape[-1])  # (B, nh, T, T)
+    if causal:
+        scores = scores.masked_fill(~see_past(Q.shape[1], Q.device), -math.inf)
+    return merge_heads(scores.softmax(-1) @ v)
+
+
+# --- Other attentions ----------------------------------------------------------------------------
+
+
+class Additive(nn.Module):
+    """Scores from a small network: W2 tanh(W1 [q; k])."""
+
+    def __init__(self, n_embd: int, n_heads: int):
+        super().__init__()
+        head_size = n_embd // n_heads
+        # W1 on [q; k] is one matrix on q plus another on k, which spares building the pairs.
+        self.W1_q = nn.Linear(head_size, head_size)
+        self.W1_k = nn.Linear(head_size, head_size, bias=False)
+        self.W2 = nn.Linear(head_size, 1, bias=False)
+
+    def forward(self, Q, K, V, n_heads: int = 1, causal: bool = True) -> Tensor:
+        q, k, v = (split_heads(x, n_heads) for x in (Q, K, V))  # (B, nh, T, hs)
+        pairs = self.W1_q(q).unsqueeze(-2) + self.W1_k(k).unsqueeze(-3)  # (B, nh, T, T, hs)
+        scores = self.W2(pairs.tanh()).squeeze(-1)  # (B, nh, T, T)
+        if causal:
+            scores = scores.masked_fill(~see_past(Q.shape[1], Q.device), -math.inf)
+        return merge_heads(scores.softmax(-1) @ v)
+
+
+def zero_after_softmax(Q, K, V, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """Mask by zeros after the softmax: the future still counts in its denominator."""
+    q, k, v = (split_heads(x, n_heads) for x in (Q, K, V))  # (B, nh, T, hs)
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)  # (B, nh, T, T)
+    if causal:
+        weights = weights * see_past(Q.shape[1], Q.device)
+    return merge_heads(weights @ v)
+
+
+class AttentionFree(nn.Module):
+    """Attention Free Transformer (full): no products of queries and keys.
+
+    Each channel of V is averaged with weights exp(key + position bias), and the query only
+    decides how much of the result comes through.
+    """
+
+    def __init__(self, n_embd: int, n_heads: int):
+        super().__init__()
+        # The (T, T) table of biases as a product of two thin ones, as in the paper.
+        self.bias_to = nn.Parameter(torch.randn(MAX_TOKENS, n_embd) * 0.01)
+        self.bias_from = nn.Parameter(torch.randn(MAX_TOKENS, n_embd) * 0.01)
+
+    def forward(self, Q, K, V, n_heads: int = 1, causal: bool = True) -> Tensor:
+        T = Q.shape[1]
+        bias = self.bias_to[:T] @ self.bias_from[:T].T  # (T, T)
+        if causal:
+            bias = bias.masked_fill(~see_past(T, Q.device), -math.inf)
+        # The largest value cancels in the fraction; it only keeps exp from overflowing.
+        K = (K - K.amax(1, keepdim=True)).exp()  # (B, T, C)
+        bias = (bias - bias.amax(-1, keepdim=True)).exp()  # (T, T)
+        return Q.sigmoid() * (bias @ (K * V)) / (bias @ K)
+
+
+class Fastformer(nn.Module):
+    """Fastformer-style additive attention, made causal with running sums.
+
+    One running average of the queries stands for all of them, one of the keys likewise, so that
+    the work grows with T and not with its square.
+    """
+
+    def __init__(self, n_embd: int, n_heads: int):
+        super().__init__()
+        head_size = n_embd // n_heads
+        self.score_q = nn.Linear(head_size, 1, bias=False)
+        self.score_k = nn.Linear(head_size, 1, bias=False)
+        self.mix = nn.Linear(head_size, head_size)
+
+    def forward(self, Q, K, V, n_heads: int = 1, causal: bool = True) -> Tensor:
+        q, k, v = (split_heads(x, n_heads) for x in (Q, K, V))  # (B, nh, T, hs)
+        mixed_k = k * average(q, self.score_q(q), causal)
+        mixed_v = v * average(mixed_k, self.score_k(mixed_k), causal)
+        return merge_heads(self.mix(mixed_v) + q)
+
+
+def average(x: Tensor, scores: Tensor, causal: bool) -> Tensor:
+    """Average x with weights softmax(scores), over the past only if causal.
+
+    x (B, nh, T, hs), scores (B, nh, T, 1) -> (B, nh, T, hs)
+    """
+    scores = scores / math.sqrt(x.shape[-1])
+    weights = (scores - scores.amax(-2, keepdim=True)).exp()  # (B, nh, T, 1)
+    if causal:
+        return (weights * x).cumsum(-2) / weights.cumsum(-2)
+    return (weights * x).sum(-2, keepdim=True) / weights.sum(-2, keepdim=True)
+
+
+def no_attention(Q, K, V, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """Attention switched off: each token receives its own value and nothing else."""
+    return V
+
+
+# --- Other projections and positions -------------------------------------------------------------
+
+
+def share_qk(n_embd: int) -> tuple[nn.Module, ...]:
+    """One projection for Q and K, another for V."""
+    qk = nn.Linear(n_embd, n_embd)
+    return qk, qk, nn.Linear(n_embd, n_embd)
+
+
+def share_qkv(n_embd: int) -> tuple[nn.Module, ...]:
+    """One projection for all three."""
+    qkv = nn.Linear(n_embd, n_embd)
+    return qkv, qkv, qkv
+
+
+def project_relu(n_embd: int) -> tuple[nn.Module, ...]:
+    """A nonlinearity after each projection."""
+    return tuple(nn.Sequential(nn.Linear(n_embd, n_embd), nn.ReLU()) for _ in range(3))
+
+
+def project_networks(n_embd: int) -> tuple[nn.Module, ...]:
+    """A small network in place of each projection."""
+    return tuple(
+        nn.Sequential(nn.Linear(n_embd, n_embd), nn.GELU(), nn.Linear(n_embd, n_embd))
+        for _ in range(3)
+    )
+
+
+def sinusoidal(n_tokens: int, n_embd: int) -> Tensor:
+    """Sines and cosines of growing wavelength.  -> (T, C)"""
+    rates = torch.exp(-math.log(10_000) * torch.arange(0, n_embd, 2) / n_embd)  # (C/2,)
+    angles = torch.arange(n_tokens)[:, None] * rates  # (T, C/2)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+# --- Training them -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What takes the place of what; the notebook's model where nothing is named."""
+
+    name: str
+    attention: Callable = dot_product
+    projections: Callable = init_qkv_proj
+    positions: Callable = LearnedPositions
+
+
+EXPERIMENTS = (
+    Experiment("dot product"),
+    Experiment("additive", attention=Additive),
+    Experiment("zero after softmax", attention=zero_after_softmax),
+    Experiment("shared Q, K", projections=share_qk),
+    Experiment("shared Q, K, V", projections=share_qkv),
+    Experiment("sinusoidal", positions=sinusoidal),
+    Experiment("attention free", attention=AttentionFree),
+    Experiment("Fastformer", attention=Fastformer),
+    Experiment("ReLU projections", projections=project_relu),
+    Experiment("network projections", projections=project_networks),
+    Experiment("no attention", attention=no_attention),
+)
+
+
+def run_experiment(experiment: Experiment, corpus: Corpus, settings: Settings) -> Run:
+    """Train one experiment's model and measure it."""
+    runtime.set_seed(settings.seed)
+    config = GPTConfig(vocab_size=len(corpus.vocabulary))
+    model = GPT(config, experiment.attention, experiment.projections, experiment.positions)
+    model.to(runtime.device())
+    history = train(model, corpus, settings)
+    return evaluate_run(experiment.name, model, corpus, history)
+
+
+# What an earlier report on the same corpus gives, for one epoch: the name, then its numbers.
+REPORTED = {
+    "dot product": "train 401.0, dev 380.8, final loss 5.85, 3:35",
+    "additive": "train 405.3, dev 386.0, final loss 5.72, 20:29",
+    "zero after softmax": "train 200.3, dev 186.5, final loss 5.27, 2:32, junk samples",
+    "shared Q, K": "no meaningful difference",
+    "shared Q, K, V": "no meaningful difference",
+    "sinusoidal": "485.6 (another report)",
+}
+GROUPS = {
+    "Dot-product and additive attention": ("dot product", "additive"),
+    "Do we need all three of Q, K and V?": ("dot product", "shared Q, K", "shared Q, K, V"),
+    "Zeros after the softmax, or minus infinity before it": ("dot product", "zero after softmax"),
+    "Other directions": (
+        "dot product",
+        "sinusoidal",
+        "attention free",
+        "Fastformer",
+        "ReLU projections",
+        "network projections",
+        "no attention",
+    ),
+}
+
+
+def write_report(runs: dict[str, Run], corpus: Corpus, command: str) -> str:
+    """Return the report in Markdown: a summary, then a table for each question."""
+    lines = [
+        "# The suggested experiments, run",
+        "",
+        f"Made by `{command}`. {corpus.description} GPT-nano, one epoch, seed 0, "
+        f"torch {torch.__version__}.",
+        "",
+        "Perplexity is mean(exp(document loss)), as in the reports that these tables are compared "
+        "with. Training perplexity is that of the first 5,000 training sentences. Times are wall "
+        "clock and depend on the machine and on what else it does: compare tokens a second only "
+        "between runs made on a quiet machine.",
+        "",
+        "| experiment | train | dev | final loss | time | sees the future | reported |",
+        "|---|---:|---:|---:|---:|---|---|",
+    ]
+    for name, run in runs.items():
+        lines.append(
+            f"| {name} | {run.train_perplexity:.1f} | {run.dev_perplexity:.1f} "
+            f"| {run.history.final_loss:.2f} | {format_time(run.history.seconds)} "
+            f"| {describe_leak(run.leak)} | {REPORTED.get(name, '')} |"
+        )
+    for title, names in GROUPS.items():
+        present = [runs[name] for name in names if name in runs]
+        if len(present) > 1:
+            lines += ["", f"## {title}", "", make_table(present).strip()]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m autograder.experiments")
+    parser.add_argument("--corpus", choices=("real", "own"), default="own")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="run these experiments only")
+    arguments = parser.parse_args()
+    if arguments.corpus == "real":
+        folder = runtime.data_dir()
+        if folder is None:
+            parser.error("--corpus real needs COURSE_DATA to name the folder with the real files.")
+        corpus = load_real(folder)
+    else:
+        corpus = load_own("as asked for")
+
+    runs = {}
+    for experiment in EXPERIMENTS:
+        path = Path("runs/experiments", corpus.name, experiment.name + ".json")
+        if not path.exists() and (not arguments.only or experiment.name in arguments.only):
+            print(experiment.name, flush=True)
+            run_experiment(experiment, corpus, Settings()).save(path)
+        if path.exists():
+            runs[experiment.name] = Run.load(path)
+
+    report = Path("docs", "experiments.md" if corpus.name == "lm1b" else "experiments_own.md")
+    report.parent.mkdir(exist_ok=True)
+    command = f"python -m autograder.experiments --corpus {arguments.corpus}"
+    report.write_text(write_report(runs, corpus, command), encoding="utf-8")
+    print(f"Wrote {report}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""Notebook 2's checks: is this function right, and if not, which mistake does it look like?
+
+What a function should return, and what each known mistake would return, are numbers in
+attention.json beside this file. `python -m autograder build` makes them; there is no code in here
+that computes attention.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from course_utils.checks.attention_words import WORDS
+from course_utils.checks.calls import run_cases
+from course_utils.checks.comparing import Fault, Mistakes, Tolerance, explain, find_faults
+from course_utils.checks.findings import Finding
+
+FUNCTIONS = (
+    "pairwise_similarities",
+    "attn_scaled",
+    "attn_softmax",
+    "compute_outputs",
+    "make_causal_mask",
+    "apply_causal_mask",
+    "split_heads",
+    "merge_heads",
+    "self_attention",
+)
+TESTS = {  # what each of the three tests in the notebook tries
+    1: ("one",),
+    2: ("one", "one-causal"),
+    3: ("one", "one-causal", "heads", "heads-causal"),
+}
+_MASK_KINDS = ("pair", "bool", "float", "int")  # any one of which suffices for apply_causal_mask
+_FINITE_REMARK = (
+    "Remark: the hidden scores hold a very low number, not minus infinity. That is low enough here; "
+    "minus infinity is low enough everywhere."
+)
+
+
+def examine(name: str, function, test: int = 3, **others) -> Finding:
+    """Examine a learner's function on the visible cases; `others` are functions it works with.
+
+    `test` limits self_attention to what it can do so far: 1 one head, 2 with the mask, 3 all.
+    """
+    probes = load_probes()[name]
+    cases = probes["cases"]
+    if name == "self_attention":
+        cases = [case for case in cases if case["group"] in TESTS[test]]
+    elif not {"make_causal_mask", "apply_causal_mask"} <= {name, *others}:  # no pair yet
+        cases = [case for case in cases if case["group"] != "pair"]
+    results = run_cases({**others, name: function}, cases, probes["arrays"])
+    results = {key: _to_numbers(value) for key, value in results.items()}
+    return judge(name, cases, results, probes["right"], lambda: probes["mistakes"], Tolerance())
+
+
+def judge(
+    name: str,
+    cases: Sequence[dict],
+    results: dict,
+    right: dict,
+    mistakes: Mistakes,
+    tolerance: Tolerance,
+) -> Finding:
+    """Judge results, however they were come by: here from the notebook, or from a graded kernel."""
+    results = {key: value for key, value in results.items() if value is not None}
+    if name == "make_causal_mask":
+        return _judge_mask(cases, results, right, mistakes, tolerance)
+    if name == "apply_causal_mask":
+        return _judge_masking(cases, results, right, mistakes, tolerance)
+    faults = find_faults(cases, results, right, tolerance)
+    if faults:
+        if name == "self_attention":
+            faults = _suspect_leak(cases, results) + faults
+        return explain(faults, cases, results, mistakes)
+    return Finding(True, _praise(cases))
+
+
+def _praise(cases: Sequence[dict]) -> str:
+    return f"{len(cases)} different inputs gave the right numbers."
+
+
+def _to_numbers(value):
+    if isinstance(value, str):
+        return value
+    value = value.detach().cpu()
+    return (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
+
+
+# ------------------------------------------------------------------------------------ masks
+
+
+def _judge_mask(cases, results, right, mistakes, tolerance) -> Finding:
+    """A mask is right by its contract, or when the learner's own masking works with it."""
+    contract = [case for case in cases if case["group"] == "contract"]
+    faults = find_faults(contract, results, right, tolerance)
+    if not faults:
+        return Finding(True, _praise(contract))
+    if _pair_works(cases, results, right, tolerance):
+        sentence = "The mask is of another kind than asked for, and your masking works with it."
+        return Finding(True, sentence)
+    return explain(faults, contract, results, mistakes)
+
+
+def _pair_works(cases, results, right, tolerance) -> bool:
+    pair = [case for case in cases if case["group"] == "pair"]
+    faults = find_faults(pair, results, right, tolerance)
+    return bool(pair) and not [fault for fault in faults if fault.kind != "input-changed"]
+
+
+def _judge_masking(cases, results, right, mistakes, tolerance) -> Finding:
+    """Masking is right with the learner's own masks, or with boolean, float or whole-number ones."""
+    findings = []
+    general = [case for case in cases if case["group"] not in _MASK_KINDS]
+    for kind in _MASK_KINDS:
+        group = [case for case in cases if case["group"] == kind]
+        if not group:
+            continue
+        tried = [*group, *general]
+        faults = find_faults(tried, results, right, tolerance)
+        if not faults:
+            remark = (_FINITE_REMARK,) if _fills_finite(group, results) else ()
+            return Finding(True, _praise(tried), facts=remark)
+        finding = explain(faults, group, results, mistakes)
+        if finding.diagnosis in ("wrong-values", "mask-zeros-scores"):
+            fill = _name_fill(faults[0], results)
+            finding = Finding(False, WORDS[fill], fill, finding.facts) if fill else finding
+        findings.append(finding)
+    vague = ("raised", "wrong-values", "wrong-shape", "not-finite", "not-a-tensor", "not-defined")
+    named = [finding for finding in findings if finding.diagnosis not in vague]
+    return (named or [f for f in findings if f.diagnosis != "raised"] or findings)[0]
+
+
+def _hidden(array) -> np.ndarray:
+    """Return the scores above the diagonal."""
+    array = np.asarray(array, dtype=float)
+    return array[..., np.triu(np.ones(array.shape[-2:], bool), 1)]
+
+
+def _fills_finite(cases, results) -> bool:
+    outs = [results[f"{case['name']}.out"] for case in cases if not case.get("device")]
+    return any(np.isfinite(_hidden(out)).any() for out in outs)
+
+
+def _name_fill(fault: Fault, results) -> str | None:
+    """Name what is wrong with the one number that stands in all hidden places, if there is one."""
+    out = results.get(f"{fault.case['name']}.out")
+    if isinstance(out, str) or out is None or np.ndim(out) < 2 or np.shape(out)[-1] < 2:
+        return None
+    hidden = _hidden(out)
+    if not np.isfinite(hidden).all() or np.ptp(hidden) > 1e-3:
+        return None
+    if hidden.max() < -10:
+        return "mask-finite"
+    return "mask-tiny" if hidden.min() > 0 and hidden.max() < 1e-3 else None
+
+
+# ----------------------------------------------------------------------------------- leaks
+
+
+def _suspect_leak(cases, results) -> list[Fault]:
+    """Did an output move when only later tokens were changed?"""
+    by_name = {case["name"]: case for case in cases}
+    for case in cases:
+        twin = by_name.get(case.get("twin"))
+        pair = [results.get(f"{c['name']}.out") for c in (case, twin)] if twin else []
+        if not pair or any(out is None or isinstance(out, str) for out in pair):
+            continue
+        kept = case["unchanged"]  # so many tokens at the start are the same in both
+        if np.ndim(pair[0]) == 3 and np.shape(pair[0]) == np.shape(pair[1]):
+            moved = np.abs(np.subtract(*map(np.nan_to_num, pair)))[:, :kept]
+            if moved.max() > 1e-3:
+                return [Fault(case, "sees-future", f"moved by up to {moved.max():.3g}")]
+    return []
+
+
+# ----------------------------------------------------------------------------------- numbers
+
+
+@cache
+def load_probes() -> dict:
+    """Read the visible inputs and what right and mistaken functions return for them."""
+    text = resources.files("course_utils.checks").joinpath("attention.json").read_text("utf-8")
+    stored = json.loads(text)
+    return {
+        name: {
+            "cases": probes["cases"],
+            "arrays": _decode_all(probes["arrays"]),
+            "right": _decode_all(probes["right"]),
+            "mistakes": [(slug, _decode_all(outputs)) for slug, outputs in probes["mistakes"]],
+        }
+        for name, probes in stored.items()
+    }
+
+
+def _decode_all(stored: dict) -> dict:
+    return {
+        key: value if isinstance(value, str) else _decode(value) for key, value in stored.items()
+    }
+
+
+def _decode(stored: dict) -> np.ndarray:
+    numbers = [float(number) for number in stored["numbers"]]  # "inf" and "nan" are written out
+    return np.array(numbers).astype(stored["type"]).reshape(stored["shape"])
+
+
+def encode_array(array: np.ndarray, digits: int = 6) -> dict:
+    """Write an array the way `load_probes` reads it."""
+    array = np.asarray(array)
+    whole = array.dtype.kind in "biu"
+    numbers = [
+        int(number)
+        if whole
+        else (float(f"{number:.{digits}g}") if np.isfinite(number) else str(float(number)))
+        for number in array.reshape(-1).tolist()
+    ]
+    return {"type": array.dtype.name, "shape": list(array.shape), "numbers": numbers}

@@ -1,0 +1,143 @@
+"""Calls a learner's functions on prepared inputs and writes down what came back, as numbers.
+
+A case is a plain dictionary, so that it can live in a file and travel into a kernel:
+
+    {"name": "plain", "call": "attn_softmax", "arguments": ["A"], "keywords": {}, ...}
+
+`arguments` are names of arrays, found under "plain.A", or numbers. The text of this file is also
+sent into kernels that are being graded, so it imports nothing of the course.
+"""
+
+import torch
+
+
+class Problem(str):
+    """Why there are no numbers: a kind, a bar, and words ("raised|ValueError: ...")."""
+
+
+def run_cases(functions, cases, arrays):
+    """Run every case; return "<case>.out" and, where asked for, ".again", ".after.X",
+    ".grad.X" and ".device".
+    """
+    results = {}
+    device = _find_device(functions)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # for tensors this small, waking threads costs more than the work
+    try:
+        for case in cases:
+            for what, value in _run_case(functions, case, arrays, device).items():
+                results[f"{case['name']}.{what}"] = value
+    finally:
+        torch.set_num_threads(threads)
+    return results
+
+
+def _find_device(functions):
+    """Return the DEVICE of the notebook that the functions come from, or the CPU."""
+    for function in functions.values():
+        device = getattr(function, "__globals__", {}).get("DEVICE")
+        if isinstance(device, (str, torch.device)):
+            return torch.device(device)
+    return torch.device("cpu")
+
+
+def _run_case(functions, case, arrays, device):
+    tensors = {
+        name: _make_tensor(arrays[f"{case['name']}.{name}"], case, device)
+        for name in case["arguments"]
+        if isinstance(name, str)
+    }
+    given = {name: _detach_leaf(tensor, case) for name, tensor in tensors.items()}
+    arguments = [given[name] if isinstance(name, str) else name for name in case["arguments"]]
+    if case.get("device"):
+        return {"device": _call_on_device(functions, case, arguments)}
+    fresh = [x.clone() if isinstance(x, torch.Tensor) else x for x in arguments]
+    out = _call(functions, case["call"], arguments, case["keywords"])
+    results = {"out": out.detach().clone() if isinstance(out, torch.Tensor) else out}
+    if case.get("again"):  # the same call once more must give the same
+        second = _call(functions, case["call"], fresh, case["keywords"])
+        results["again"] = second.detach() if isinstance(second, torch.Tensor) else second
+    if case.get("after"):
+        results |= {f"after.{name}": tensor.detach() for name, tensor in given.items()}
+    if case.get("grad") and isinstance(out, torch.Tensor):
+        weight = arrays[f"{case['name']}.weight"]
+        results |= _find_gradients(out, tensors, weight)
+    return results
+
+
+def _make_tensor(array, case, device):
+    tensor = torch.as_tensor(array).clone()
+    if case.get("strided") and tensor.dim() > 2:  # as a transposed view, the way heads arrive
+        tensor = tensor.transpose(0, 1).contiguous().transpose(0, 1)
+    tensor = tensor.to(case.get("device") or device)
+    return tensor.requires_grad_() if case.get("grad") and tensor.is_floating_point() else tensor
+
+
+def _detach_leaf(tensor, case):
+    """Return what is passed on: never a leaf, so that work in place is seen and does not raise."""
+    return tensor * 1 if case.get("grad") and tensor.requires_grad else tensor
+
+
+def _call(functions, name, arguments, keywords):
+    """Return the tensor that a function returns, or a Problem."""
+    if name == "mask_pair":  # the learner's two mask functions together: (n_tok, A)
+        mask = _call(functions, "make_causal_mask", arguments[:1], {})
+        if isinstance(mask, Problem):
+            return mask
+        return _call(functions, "apply_causal_mask", [mask, *arguments[1:]], keywords)
+    function = functions.get(name)
+    if function is ...:
+        return Problem("open|")
+    if not callable(function):
+        kind = "undefined" if name not in functions else "not-callable"
+        return Problem(f"{kind}|{type(function).__name__}")
+    try:
+        out = function(*arguments, **keywords)
+    except (Exception, SystemExit) as error:  # whatever a learner's code does wrong
+        words = str(error)
+        if type(error) is NotImplementedError and (not words or "TODO" in words):
+            return Problem("open|")
+        return Problem(f"raised|{type(error).__name__}: {words}"[:400])
+    if out is ...:
+        return Problem("open|")
+    if out is None:
+        return Problem("none|")
+    if not isinstance(out, torch.Tensor):
+        return Problem(f"type|{type(out).__name__}")
+    return out
+
+
+def _call_on_device(functions, case, arguments):
+    """Return 1 when the output stays on the inputs' device, 0 when not, or a Problem."""
+    globals_of = getattr(functions.get(case["call"]), "__globals__", {})
+    known = "DEVICE" in globals_of
+    before = globals_of.get("DEVICE")
+    try:
+        if known:
+            globals_of["DEVICE"] = torch.device(case["device"])
+        with torch.device(case["device"]):
+            out = _call(functions, case["call"], arguments, case["keywords"])
+    finally:
+        if known:
+            globals_of["DEVICE"] = before
+    if isinstance(out, Problem):
+        return out
+    return torch.tensor(float(out.device.type == case["device"]))
+
+
+def _find_gradients(out, tensors, weight):
+    """Return the gradients of a weighted sum of the output, by input."""
+    wanted = {name: tensor for name, tensor in tensors.items() if tensor.requires_grad}
+    if not out.requires_grad:
+        return {f"grad.{name}": Problem("no-gradient|") for name in wanted}
+    weight = torch.as_tensor(weight).to(out)
+    if weight.shape != out.shape:  # the wrong shape is reported already
+        return {}
+    try:
+        found = torch.autograd.grad(out, list(wanted.values()), weight, allow_unused=True)
+    except RuntimeError as error:
+        return {f"grad.{name}": Problem(f"raised|{error}"[:400]) for name in wanted}
+    return {
+        f"grad.{name}": Problem("no-gradient|") if gradient is None else gradient
+        for name, gradient in zip(wanted, found, strict=True)
+    }
