@@ -1,4 +1,4 @@
-"""The instructor's command line: `python -m autograder build | grade | demo | doctor`."""
+"""The instructor's command line: `python -m autograder build | grade | demo | bench | doctor`."""
 
 from __future__ import annotations
 
@@ -43,6 +43,11 @@ def make_parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
     demo.set_defaults(run=run_demo)
+
+    bench = commands.add_parser("bench", help="measure against the plain way, side by side")
+    bench.add_argument("what", choices=("grading", "training", "finetuning"))
+    bench.add_argument("--json", action="store_true", help="one JSON object")
+    bench.set_defaults(run=run_bench)
 
     doctor = commands.add_parser("doctor", help="what this machine can do, and how to get more")
     doctor.set_defaults(run=run_doctor)
@@ -89,6 +94,13 @@ def run_demo(options) -> int:
     from autograder.demo import run_demo as play
 
     play(load_course())
+    return 0
+
+
+def run_bench(options) -> int:
+    import importlib
+
+    importlib.import_module(f"autograder.bench.{options.what}").run(options.json)
     return 0
 
 
