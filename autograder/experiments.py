@@ -21,7 +21,14 @@ from torch import Tensor, nn
 
 from course_utils import runtime
 from course_utils.corpus import Corpus, load_own, load_real, make_batches, pad_batch
-from course_utils.evaluation import Run, describe_leak, evaluate_run, format_time, make_table
+from course_utils.evaluation import (
+    Run,
+    describe_leak,
+    evaluate_run,
+    format_time,
+    make_table,
+    measure_positions,
+)
 from course_utils.gpt import GPT, GPTConfig, LearnedPositions
 from course_utils.training import Settings, make_optimizer, take_step, train
 
@@ -224,6 +231,19 @@ def run_experiment(experiment: Experiment, corpus: Corpus, settings: Settings) -
     model = build_model(experiment, corpus, settings.seed).to(runtime.device())
     history = train(model, corpus, settings)
     return evaluate_run(experiment.name, model, corpus, history)
+
+
+def compare_longer(corpus: Corpus, settings: Settings) -> str:
+    """Train learned and sinusoidal positions; return their losses on texts longer than trained on."""
+    lines = ["loss at positions beyond the training's, sentences joined end to end:"]
+    for experiment in (e for e in EXPERIMENTS if e.name in ("dot product", "sinusoidal")):
+        model = build_model(experiment, corpus, settings.seed).to(runtime.device())
+        train(model, corpus, settings)
+        bands = measure_positions(model, corpus.dev)
+        numbers = ", ".join(f"{band}: {loss:.2f}" for band, loss in bands.items())
+        positions = "sinusoidal" if experiment.name == "sinusoidal" else "learned"
+        lines.append(f"  {positions:10} {numbers}")
+    return "\n".join(lines)
 
 
 def build_model(experiment: Experiment, corpus: Corpus, seed: int) -> GPT:

@@ -62,6 +62,31 @@ def measure_documents(
     return Measured(losses, counts)
 
 
+@torch.no_grad()
+def measure_positions(
+    model: GPT, documents: Sequence[Sequence[int]], length: int = 200, band: int = 50
+) -> dict[str, float]:
+    """Return the mean loss in each band of positions, on texts longer than any sentence.
+
+    Sentences are joined end to end into texts of `length` tokens. A model whose positions carry
+    over does about as well late in such a text as it does early.
+    """
+    model.eval()
+    joined = [token for document in documents for token in document]
+    n_texts = min(64, (len(joined) - 1) // length)
+    if n_texts == 0:
+        raise ValueError(
+            f"The documents hold {len(joined)} tokens; texts of {length} tokens need more."
+        )
+    texts = [joined[i * length : (i + 1) * length + 1] for i in range(n_texts)]
+    tokens = torch.tensor(texts, device=find_device(model))  # (n, length + 1)
+    losses = torch.cat([model.token_losses(part) for part in tokens.split(16)])  # (n, length)
+    return {
+        f"{start} to {start + band - 1}": losses[:, start : start + band].mean().item()
+        for start in range(0, length, band)
+    }
+
+
 def measure_grammar(corpus: Corpus) -> Measured | None:
     """Return what a perfect model scores on the development sentences, where that is known."""
     if not corpus.dev_grammar_losses:

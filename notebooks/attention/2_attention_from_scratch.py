@@ -697,7 +697,7 @@ plot_leak(probe, token_words)
 # - **Shared projections**: do we need all three of Q, K and V? Which models still learn when two of
 #   them, or all, come from the same layer?
 # - **Sinusoidal positions** instead of learned ones. Do they hold up on sequences longer than those
-#   of the training?
+#   of the training? (`course_utils.evaluation.measure_positions` gives the loss by position.)
 # - **The naive mask**: set weights to 0 after the softmax, instead of scores to $-\infty$ before.
 #   Look at more than the perplexity.
 # - **Richer projections**: small networks, or a nonlinearity on one of them.
@@ -757,11 +757,12 @@ experiment_runs = [baseline]
 ### BEGIN SOLUTION
 # A reference for each suggested direction. They live in autograder/experiments.py; run that file as
 # a module to get the tables on the real corpus.
-from autograder.experiments import EXPERIMENTS
+from autograder.experiments import EXPERIMENTS, compare_longer
 
 experiment_runs += [
     run_experiment(e.name, e.attention, e.projections, e.positions) for e in EXPERIMENTS[1:]
 ]
+print(compare_longer(corpus, settings))
 ### END SOLUTION
 # experiment_runs.append(run_experiment("mine", attention=my_attention))
 compare(experiment_runs)

@@ -23,6 +23,7 @@ from course_utils.evaluation import (
     map_model,
     measure_documents,
     measure_grammar,
+    measure_positions,
     measure_sentences,
     probe_future,
     write_samples,
@@ -62,6 +63,26 @@ def test_the_two_perplexities_differ_as_they_should():
     measured = Measured(torch.tensor([1.0, 3.0]), torch.tensor([9.0, 1.0]))
     assert measured.mean_perplexity == pytest.approx((math.e + math.e**3) / 2)
     assert measured.corpus_perplexity == pytest.approx(math.exp(1.2))
+
+
+def test_losses_by_position_are_those_of_joined_sentences(model, corpus):
+    bands = measure_positions(model, corpus.dev, length=120, band=60)
+    assert list(bands) == ["0 to 59", "60 to 119"]
+    joined = [token for document in corpus.dev for token in document]
+    n_texts = min(64, (len(joined) - 1) // 120)
+    losses = torch.stack(
+        [
+            F.cross_entropy(
+                model(torch.tensor([joined[i : i + 120]]))[0],
+                torch.tensor(joined[i + 1 : i + 121]),
+                reduction="none",
+            )
+            for i in range(0, n_texts * 120, 120)
+        ]
+    )
+    assert bands["60 to 119"] == pytest.approx(losses[:, 60:].mean().item(), rel=1e-5)
+    with pytest.raises(ValueError, match="need more"):
+        measure_positions(model, corpus.dev[:2], length=200)
 
 
 def test_grammar_perplexity_is_a_floor_and_absent_where_unknown(model, corpus):
