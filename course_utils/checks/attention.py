@@ -81,6 +81,8 @@ def judge(
 
 
 def _praise(cases: Sequence[dict]) -> str:
+    if len(cases) == 1:
+        return "The numbers are right."
     return f"{len(cases)} different inputs gave the right numbers."
 
 
