@@ -765,10 +765,11 @@ experiment_runs += [
 print(compare_longer(corpus, settings))
 ### END SOLUTION
 # experiment_runs.append(run_experiment("mine", attention=my_attention))
-compare(experiment_runs)
+comparison = compare(experiment_runs)
+comparison
 
 # %%
-compare(experiment_runs).figure
+comparison.figure
 
 # %% [markdown]
 # ### The report (60 minutes)
