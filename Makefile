@@ -31,7 +31,7 @@ test: .venv/.ready    ## lint, check what is built, run all tests a contributor 
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m autograder build --check
-	@$(PY) -m pytest -q -n 2 --dist loadgroup -m "not soak"
+	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist loadgroup -m "not soak"  # one thread a worker
 
 soak: .venv/.ready    ## the long tests
 	@$(PY) -m pytest -q -m soak

@@ -94,7 +94,12 @@ class Nursery:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=os.environ | {"HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+                env=os.environ
+                | {
+                    "HF_HUB_OFFLINE": "1",
+                    "OMP_NUM_THREADS": "1",  # kernels run side by side: a thread each is fastest
+                    "PYTHONDONTWRITEBYTECODE": "1",
+                },
             )
         self._socket = ours
         self._socket.settimeout(_PATIENCE)
