@@ -69,6 +69,8 @@ def page(lab):
         page.set_default_timeout(120_000)
         page.goto(f"{lab[0]}/lab/tree/1_query_crafting.ipynb?reset")
         page.get_by_role("heading", name="Query crafting").wait_for()
+        # What is run before the kernel answers would be lost.
+        page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').first.wait_for()
         yield page
         browser.close()
 
