@@ -9,6 +9,8 @@ from autograder.personas import fill_in, solve_all
 from tests.autograder.test_submissions import DAMAGES, find, grade_id
 from tests.conftest import grade
 
+pytestmark = pytest.mark.xdist_group("damage")  # one fixture grades everything
+
 ANSWER = "Because of the softmax."
 
 

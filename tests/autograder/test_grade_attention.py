@@ -13,6 +13,8 @@ from autograder.keepsakes import NOTE
 from autograder.personas import fill_in
 from tests.conftest import grade
 
+pytestmark = pytest.mark.xdist_group("grade_attention")  # one fixture grades everything
+
 MASKS = ("make_causal_mask", "apply_causal_mask")
 ROUNDS = 4  # notebooks of each kind
 
