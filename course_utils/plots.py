@@ -154,7 +154,7 @@ def plot_query(q) -> Picture:
         _draw_weights(right, weights[0])
         right.set_title("weights")
 
-    numbers = ", ".join(f"{number:.2f}" for number in query)
+    numbers = ", ".join(f"{number + 0.0:.2f}" for number in query)  # + 0.0 turns -0.0 into 0.0
     shares = ", ".join(f"v{i} {share:.2f}" for i, share in enumerate(weights[0]))
     result = ", ".join(f"{number:.2f}" for number in output[0])
     return Picture(draw, f"q = ({numbers}): weights {shares}; output ({result}).", size=(8.5, 3.6))
@@ -214,10 +214,11 @@ def _draw_arrows(axis, keys, query) -> None:
         axis.text(*(1.1 * tip), "q", color=_QUERY_COLOUR)
         drawn = "" if length <= 1.5 else ", drawn shorter"
         axis.set_title(f"query of length {length:.1f}{drawn}", color=_QUERY_COLOUR)
-    axis.view_init(elev=12, azim=-8)  # from here no key hides another
-    axis.set_box_aspect(None, zoom=0.9)  # leaves room for the axis labels
+    axis.view_init(elev=20, azim=-25)  # from here no key hides another
+    axis.set_box_aspect(None, zoom=0.95)  # leaves room for the axis labels
     for name in "xyz":
         getattr(axis, f"set_{name}lim")(-1.2, 1.2)
+        getattr(axis, f"set_{name}ticks")((-1, 0, 1))
         getattr(axis, f"set_{name}label")(name)
 
 

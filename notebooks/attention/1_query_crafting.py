@@ -60,8 +60,8 @@ from course_utils import plots
 from course_utils.checks import check
 from course_utils.queries import K, V
 
-print("K, one key a row:", *K.tolist(), sep="\n  ")
-print("V, one value a row:", *V.tolist(), sep="\n  ")
+print("K, one key a row:", K, sep="\n")
+print("V, one value a row:", V, sep="\n")
 
 # %% [markdown]
 # ## 1.1 Attention in three steps (20 minutes)
@@ -170,6 +170,13 @@ plots.plot_query([2.0, 0.0, 2.0])
 #
 # Give a query for which attention returns $v_0$. (2 points, and 2 for the rationale)
 #
+# The picture below shows what the query of 1.1 gives, beside the target. Yours should make the
+# two halves look alike.
+
+# %%
+plots.plot_target(q, V[0])
+
+# %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>
 #
 # Work backwards. Which weights would give exactly $v_0$? Which scores make such weights?

@@ -1,0 +1,139 @@
+"""The release notebook in a real JupyterLab, seen through headless Chromium."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+QUIET = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A JupyterLab server on loopback, with a copy of the release as its folder."""
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    folder = tmp_path_factory.mktemp("student")
+    shutil.copy(ROOT / "release/attention/1_query_crafting.ipynb", folder)
+    home = tmp_path_factory.mktemp("home")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}",
+        "--ServerApp.ip=127.0.0.1", "--IdentityProvider.token=", "--ServerApp.password=",
+        f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]  # fmt: skip
+    environment = {**os.environ, "HOME": str(home), "JUPYTER_CONFIG_DIR": str(home / "config")}
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(240):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"{address}/api", timeout=2)
+                break
+            time.sleep(0.5)
+        else:
+            pytest.fail("JupyterLab did not start within two minutes")
+        yield address, folder
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def page(lab):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        page = browser.new_page(viewport={"width": 1200, "height": 1400})
+        page.set_default_timeout(120_000)
+        page.goto(f"{lab[0]}/lab/tree/1_query_crafting.ipynb?reset")
+        page.get_by_role("heading", name="Query crafting").wait_for()
+        yield page
+        browser.close()
+
+
+def shoot(page, name):
+    """Keep a screenshot where COURSE_SCREENSHOTS says, for a person to look at."""
+    folder = os.environ.get("COURSE_SCREENSHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def test_the_release_opens_and_runs_in_jupyterlab(page):
+    shoot(page, "1-opened")
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    # Running all stops at the first open TODO, and says which one it is.
+    error = page.get_by_text("the TODO of 1.2.1 is open")
+    error.first.wait_for()
+    assert page.get_by_text("Traceback").count() == 0
+    error.first.scroll_into_view_if_needed()
+    shoot(page, "2-open-todo")
+
+
+def test_the_figures_are_drawn_and_said(page):
+    figures = page.locator(".jp-OutputArea figure img")
+    figures.first.wait_for()
+    assert figures.count() >= 5
+    for index in range(figures.count()):
+        image = figures.nth(index)
+        assert len(image.get_attribute("alt")) > 20
+        assert image.evaluate("image => image.naturalWidth") > 200
+    figures.first.scroll_into_view_if_needed()
+    shoot(page, "3-figures")
+
+
+def test_the_sliders_move_the_query(page):
+    sliders = page.locator(".widget-slider, .jupyter-widget-slider")
+    sliders.first.wait_for()
+    sliders.first.scroll_into_view_if_needed()
+    assert sliders.count() >= 3
+    caption = page.locator(".jupyter-widgets figcaption, .widget-vbox figcaption").first
+    caption.wait_for()
+    assert "q = (2.00, 0.00, 2.00)" in caption.inner_text()
+    readout = page.locator(".widget-readout").first
+    readout.click()
+    readout.press("Control+a")
+    readout.press_sequentially("-5")
+    readout.press("Enter")
+    page.get_by_text("q = (-5.00, 0.00, 2.00)").first.wait_for()
+    shoot(page, "4-sliders")
+
+
+def test_a_wrong_and_a_right_answer_are_told_apart(page):
+    for code, message in (
+        ("q_select_first = -10 * K[0]", "with its sign turned round would pass"),
+        ("q_select_first = 10 * K[0]", "public check passed"),
+    ):
+        cell = page.locator(".jp-CodeCell", has_text="q_select_first = ").first
+        cell.scroll_into_view_if_needed()
+        editor = cell.locator(".cm-content")
+        editor.click()
+        page.keyboard.press("Control+a")
+        page.keyboard.insert_text(code)
+        page.keyboard.press("Shift+Enter")  # runs it and moves on to the check
+        page.keyboard.press("Shift+Enter")
+        page.get_by_text(message).first.wait_for()
+        shoot(page, f"5-{message.split()[0]}")

@@ -1,0 +1,94 @@
+"""The notebooks themselves: the instructor's runs through, the student's stops at open TODOs."""
+
+import itertools
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from autograder.course import load_course
+from tests.conftest import ROOT
+
+COURSE = load_course(ROOT)
+NAMES = [plan.name for plan in COURSE.notebooks]
+
+
+def execute(path, folder, monkeypatch):
+    monkeypatch.setenv("COURSE_PROFILE", "quick")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook, timeout=400, allow_errors=True, resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute()
+    errors = [
+        (cell, output)
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+        if output.output_type == "error"
+    ]
+    return notebook, errors
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_instructors_notebook_runs_from_top_to_bottom(name, tmp_path, monkeypatch):
+    _, errors = execute(COURSE.source / f"{name}.ipynb", tmp_path, monkeypatch)
+    assert [(cell.id, output.evalue) for cell, output in errors] == []
+
+
+def test_the_release_fails_only_where_a_todo_is_open(tmp_path, monkeypatch):
+    path = COURSE.release / "1_query_crafting.ipynb"
+    notebook, errors = execute(path, tmp_path, monkeypatch)
+    checks = [cell.id for cell in notebook.cells if cell.source.startswith("check(")]
+    assert [cell.id for cell, _ in errors] == checks
+    for cell, output in errors:
+        name = cell.id.removeprefix("test_")
+        assert output.ename == "CheckFailed"
+        assert f"{name}: still `...`: the TODO of 1." in output.evalue
+        assert len(output.traceback) == 1, "a sentence, not a traceback"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("version", ["source", "release"])
+def test_a_committed_notebook_is_tidy(name, version):
+    notebook = nbformat.read(getattr(COURSE, version) / f"{name}.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    headings = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == [] and cell.execution_count is None
+            assert "import *" not in cell.source
+        else:
+            fenced = False
+            for line in cell.source.splitlines():
+                fenced ^= line.startswith("```")
+                if line.startswith("#") and not fenced and not line.startswith("### BEGIN") \
+                        and not line.startswith("### END"):  # fmt: skip
+                    headings.append(len(line) - len(line.lstrip("#")))
+            assert "](http" not in cell.source or "![" not in cell.source, "no hot-linked images"
+    assert headings.count(1) == 1, "one H1 a notebook"
+    for upper, lower in itertools.pairwise(headings):
+        assert lower <= upper + 1, "headings go down one level at a time"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_release_holds_no_secret(name):
+    text = (COURSE.release / f"{name}.ipynb").read_text("utf-8")
+    for secret in ("BEGIN SOLUTION", "HIDDEN TESTS", "MARK SCHEME", "autograder", "grade_here"):
+        assert secret not in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_section_states_its_minutes(name):
+    notebook = nbformat.read(COURSE.release / f"{name}.ipynb", as_version=4)
+    sections = [
+        line
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for line in cell.source.splitlines()
+        if line.startswith("## ") and line[3].isdigit()
+    ]
+    assert sections
+    for line in sections:
+        assert "minutes)" in line, line
