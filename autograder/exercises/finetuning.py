@@ -82,7 +82,7 @@ def _draw_dataloaders(rng, hidden: bool) -> dict:
 
 def _draw_pass(rng, hidden: bool) -> dict:
     """Draw token ids with padding and labels; the last batch is shorter than the others."""
-    count, batch_size, longest = (11, 4, 9) if hidden else (7, 3, 6)
+    count, batch_size, longest = (14, 4, 9) if hidden else (8, 3, 6)
     ids = np.full((count, longest + 2), _PAD)
     for row, length in enumerate(_draw_lengths(rng, count, longest)):
         ids[row, 0], ids[row, length + 1] = 0, 2

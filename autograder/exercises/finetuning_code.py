@@ -620,7 +620,7 @@ def train_one_epoch(model, dataloader, optimizer, epoch):
         loss = criterion(output.logits, batch["label_encoding"])
         model.zero_grad()
         loss.mean().backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         losses += loss.tolist()
         hits += (output.logits.argmax(-1) == batch["label_encoding"]).tolist()

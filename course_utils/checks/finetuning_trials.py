@@ -503,8 +503,6 @@ def _make_diary_model(diary):
             parameter.copy_(0.3 * torch.sin(wave + number).reshape(parameter.shape))
             if "LayerNorm.weight" in name:
                 parameter += 1
-            if "out_proj" in name:
-                parameter *= 8  # answers that are sure, so that losses differ from text to text
     return model.keep(diary)
 
 
