@@ -64,9 +64,14 @@ def read_text_notebook(path: Path) -> list[AuthoredCell]:
             f"{path}:1: there is text before the first `# %%` marker; put it into a cell."
         )
     return [
-        AuthoredCell(path, line, cell.cell_type, cell.source, dict(cell.metadata))
+        AuthoredCell(path, line, cell.cell_type, cell.source, _drop_layout(cell.metadata))
         for line, cell in zip(lines, notebook.cells, strict=True)
     ]
+
+
+def _drop_layout(metadata: dict) -> dict:
+    """Leave out what jupytext notes about blank lines around a cell."""
+    return {key: value for key, value in metadata.items() if key != "lines_to_next_cell"}
 
 
 def build_source(

@@ -21,7 +21,8 @@ from autograder.judge import (
     credit_second_try,
     decide,
 )
-from autograder.kernel.session import ISOLATION, KernelSession, Run
+from autograder.kernel.isolation import measure_isolation
+from autograder.kernel.session import KernelSession, Run
 
 CELL_TIMEOUT = 60  # seconds for one cell of a student's notebook
 ASK_TIMEOUT = 30  # seconds for the judge's questions about one exercise
@@ -38,7 +39,7 @@ class Result:
     cells: dict[str, dict]
     repairs: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
-    isolation: str = ISOLATION
+    isolation: str = ""
     seconds: float = 0.0
 
     def to_dict(self) -> dict:
@@ -48,19 +49,22 @@ class Result:
 def grade_notebook(
     notebook: NotebookNode,
     blueprint: Blueprint,
-    folder: Path,
+    folder: Path | None,
     submission: str = "",
     repairs: list[str] | None = None,
     flags: list[str] | None = None,
     trouble: str | None = None,
     cell_timeout: float = CELL_TIMEOUT,
 ) -> Result:
-    """Run a restored notebook in `folder` and judge every check; outputs go into the notebook.
+    """Run a restored notebook and judge every check; outputs go into the notebook.
+
+    `folder` holds the other files of the submission: the notebook runs beside a copy of them.
 
     `trouble` is a sentence about a submission that could not be read: then nothing is run, and
     every cell says why it earns nothing.
     """
     started = time.monotonic()
+    flags = list(flags or [])
     if trouble:
         verdicts = {
             slot.grade_id: Verdict(0.0, slot.points, "missing", "unreadable", [trouble])
@@ -68,7 +72,7 @@ def grade_notebook(
             if slot.role == "check"
         }
     else:
-        verdicts = _run_and_judge(notebook, blueprint, folder, cell_timeout)
+        verdicts = _run_and_judge(notebook, blueprint, folder, cell_timeout, flags)
     for cell in notebook.cells:
         slot = _find_slot(cell, blueprint)
         if slot and slot.role == "check":
@@ -83,7 +87,8 @@ def grade_notebook(
         max_score=blueprint.auto_points,
         cells={name: verdict.to_dict() for name, verdict in verdicts.items()},
         repairs=repairs or [],
-        flags=[*(flags or []), *find_borrowed(notebook, blueprint)],
+        flags=[*flags, *find_borrowed(notebook, blueprint)],
+        isolation=measure_isolation().sentence,
         seconds=round(time.monotonic() - started, 2),
     )
 
@@ -103,10 +108,11 @@ def make_output(verdict: Verdict) -> NotebookNode:
     )
 
 
-def _run_and_judge(notebook, blueprint, folder, cell_timeout) -> dict[str, Verdict]:
+def _run_and_judge(notebook, blueprint, folder, cell_timeout, flags) -> dict[str, Verdict]:
     verdicts: dict[str, Verdict] = {}
     runs: dict[str, Run] = {}  # how the solve cells went, by the name they solve
     with KernelSession(folder) as kernel:
+        flags += kernel.flags
         for cell in notebook.cells:
             if cell.cell_type != "code":
                 continue

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -44,8 +42,7 @@ def prove_grader(course: Course) -> None:
     blueprint = load_blueprint(course.root, course.assignment, canary.NOTEBOOK)
 
     def grade(notebook) -> dict[str, float]:
-        with tempfile.TemporaryDirectory() as folder:
-            result = grade_notebook(notebook, blueprint, Path(folder))
+        result = grade_notebook(notebook, blueprint, folder=None)
         return {name: cell["score"] for name, cell in result.cells.items()}
 
     canary.require_canary(blueprint, grade)
@@ -88,28 +85,18 @@ def _grade_file(job: Job, blueprints: dict[str, Blueprint]) -> Result:
     notebook = read_notebook(job.file)
     blueprint = blueprints[identify(job.file, notebook, blueprints)]
     restored = restore(notebook, blueprint)
-    with tempfile.TemporaryDirectory() as scratch:
-        if job.folder:
-            _copy_files(job.folder, Path(scratch))
-        return grade_notebook(
-            restored.notebook,
-            blueprint,
-            Path(scratch),
-            submission=job.submission,
-            repairs=restored.repairs,
-            flags=restored.flags,
-        )
+    return grade_notebook(
+        restored.notebook,
+        blueprint,
+        job.folder,
+        submission=job.submission,
+        repairs=restored.repairs,
+        flags=restored.flags,
+    )
 
 
 def _grade_missing(job: Job, blueprint: Blueprint) -> Result:
     trouble = f"The submission has no notebook {blueprint.name}.ipynb."
     return grade_notebook(
-        make_blank(blueprint), blueprint, Path(), submission=job.submission, trouble=trouble
+        make_blank(blueprint), blueprint, None, submission=job.submission, trouble=trouble
     )
-
-
-def _copy_files(folder: Path, scratch: Path) -> None:
-    """Give the notebook the other files of its folder, as nbgrader does."""
-    for path in folder.iterdir():
-        if path.suffix != ".ipynb" and path.is_file() and not path.is_symlink():
-            shutil.copy(path, scratch / path.name)

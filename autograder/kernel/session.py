@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import queue
 import secrets
@@ -12,24 +13,44 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import nbformat
+import zmq
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import KernelManager
+from jupyter_client.provisioning import KernelProvisionerFactory
 from nbformat import NotebookNode
 
 from autograder.kernel import wire
+from autograder.kernel.workfolder import fill_folder
 
-ISOLATION = (
-    "separate process: the student's code runs in a kernel of its own and cannot reach the "
-    "judge, but it has your files and your network"
-)
 _WIRE_SOURCE = Path(wire.__file__).read_text(encoding="utf-8")
 _KEPT_VARIABLES = (
     "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT",
     "OMP_NUM_THREADS", "JUPYTER_PATH", "JUPYTER_DATA_DIR",
 )  # fmt: skip
+LARGEST_OUTPUT = 2 * 2**20  # characters that one cell may show
+_CUT = "[The rest of this cell's output was too long and was left out.]\n"
 _PATIENCE = 5  # seconds that a kernel gets to react to an interrupt
+
+
+class _WalledSpecs(KernelSpecManager):
+    """Knows one kernel: forked from the warm process, with walls around it."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        return KernelSpec(
+            argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            display_name="A student's kernel",
+            language="python",
+            metadata={
+                "kernel_provisioner": {
+                    "provisioner_name": "attention-warm",
+                    "config": {"walls": True},
+                }
+            },
+        )
 
 
 @dataclass
@@ -43,16 +64,24 @@ class Run:
 class KernelSession:
     """A kernel that is started on entry, replaced when it dies, and gone on exit."""
 
-    def __init__(self, folder: Path, kernel_name: str = "python3"):
-        self.folder, self.kernel_name = folder, kernel_name
+    def __init__(self, folder: Path | None = None):
+        self.folder = folder  # the submission's files, if there are any
+        self.flags: list[str] = []  # what a person should know about them
         self._finished: list[str] = []  # cells that worked, to be run again in a new kernel
 
     def __enter__(self) -> KernelSession:
-        self._start()
+        self._scratch = tempfile.TemporaryDirectory(prefix="work-")
+        try:
+            self.flags = fill_folder(self.folder, Path(self._scratch.name))
+            self._start()
+        except BaseException:
+            self._scratch.cleanup()
+            raise
         return self
 
     def __exit__(self, *_) -> None:
         self._stop()
+        self._scratch.cleanup()
 
     def run(self, code: str, timeout: float) -> Run:
         """Run one cell. A cell that hangs or kills the kernel costs only itself."""
@@ -80,13 +109,18 @@ class KernelSession:
     # ------------------------------------------------------------------ starting and ending
 
     def _start(self) -> None:
+        _register_provisioner()
         self.channel = tempfile.mkdtemp(prefix="judge-")
-        self.manager = KernelManager(kernel_name=self.kernel_name)
+        self.manager = KernelManager(
+            kernel_name="attention-walled",
+            kernel_spec_manager=_WalledSpecs(),
+            context=_make_context(),
+        )
         self.manager.connection_file = str(Path(self.channel) / "kernel.json")
         if sys.platform != "win32":  # files that only we can open, instead of open ports
             self.manager.transport, self.manager.ip = "ipc", str(Path(self.channel) / "socket")
         self.manager.start_kernel(
-            cwd=str(self.folder),
+            cwd=self._scratch.name,
             env=make_environment(),
             extra_arguments=["--HistoryManager.hist_file=:memory:"],
             stdout=subprocess.DEVNULL,
@@ -100,6 +134,7 @@ class KernelSession:
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
+        self.manager.context.destroy(linger=0)
         shutil.rmtree(self.channel, ignore_errors=True)
 
     def _replace(self, timeout: float) -> None:
@@ -125,17 +160,17 @@ class KernelSession:
             stop_on_error=False,
             user_expressions=expressions,
         )
-        outputs: list[NotebookNode] = []
+        outputs = _Outputs()
         deadline = time.monotonic() + timeout
         status = self._listen(request, deadline, outputs, reply)
         if status == "timeout":
             self.manager.interrupt_kernel()
             # Whatever the cell still says is read and dropped, so that it cannot be taken for
             # the output of the next one.
-            self._listen(request, time.monotonic() + _PATIENCE, [], None)
-        return Run(status, outputs)
+            self._listen(request, time.monotonic() + _PATIENCE, _Outputs(), None)
+        return Run(status, outputs.kept)
 
-    def _listen(self, request: str, deadline: float, outputs: list, reply: dict | None) -> str:
+    def _listen(self, request: str, deadline: float, outputs: _Outputs, reply: dict | None) -> str:
         """Collect a request's outputs until the kernel is idle again; return how it ended."""
         status, idle, replied = "ok", False, False
         while not (idle and replied):
@@ -143,15 +178,16 @@ class KernelSession:
                 return "timeout"
             if not idle:
                 message = self._next(self.client.get_iopub_msg)
-                if message and message["parent_header"].get("msg_id") == request:
-                    idle = _collect(message, outputs)
+                if message and _is_reply(message, request):
+                    idle = outputs.add(message)
             if idle or not replied:
                 message = self._next(self.client.get_shell_msg, wait=0.2 if idle else 0.0)
-                if message and message["parent_header"].get("msg_id") == request:
+                if message and _is_reply(message, request):
                     replied = True
                     status = "ok" if message["content"].get("status") == "ok" else "error"
-                    if reply is not None:
-                        reply.update(message["content"].get("user_expressions") or {})
+                    expressions = message["content"].get("user_expressions")
+                    if reply is not None and isinstance(expressions, dict):
+                        reply.update(expressions)
             if not (idle and replied) and not self.manager.is_alive():
                 return "crashed"
         return status
@@ -162,6 +198,22 @@ class KernelSession:
             return get(timeout=wait)
         except queue.Empty:
             return None
+        except Exception:  # a kernel that garbles its messages is one that says nothing
+            time.sleep(0.01)
+            return None
+
+
+def _register_provisioner() -> None:
+    """Make our provisioner known even where the installed entry points are out of date."""
+    known = KernelProvisionerFactory.instance().provisioners
+    known.setdefault(
+        "attention-warm",
+        EntryPoint(
+            "attention-warm",
+            "autograder.kernel.provisioner:WarmProvisioner",
+            KernelProvisionerFactory.GROUP_NAME,
+        ),
+    )
 
 
 def make_environment() -> dict[str, str]:
@@ -177,21 +229,54 @@ def make_environment() -> dict[str, str]:
     }
 
 
-def _collect(message: dict, outputs: list) -> bool:
-    """Add one message to the outputs; say whether it was the last."""
-    kind, content = message["msg_type"], message["content"]
-    if kind == "status":
-        return content["execution_state"] == "idle"
-    if kind == "clear_output":
-        outputs.clear()
-    elif kind in ("stream", "display_data", "execute_result", "error"):
-        output = nbformat.v4.output_from_msg(message)
-        last = outputs[-1] if outputs else None
-        if kind == "stream" and last and last.get("name") == output.name:
+def _is_reply(message: dict, request: str) -> bool:
+    parent, content = message.get("parent_header"), message.get("content")
+    return (
+        isinstance(parent, dict) and parent.get("msg_id") == request and isinstance(content, dict)
+    )
+
+
+class _Outputs:
+    """What a cell showed, up to a limit: a flood is cut off, not kept."""
+
+    def __init__(self) -> None:
+        self.kept: list[NotebookNode] = []
+        self._size = 0
+
+    def add(self, message: dict) -> bool:
+        """Add one message; say whether the cell is done."""
+        try:
+            return self._add(message)
+        except Exception:  # not a message that Jupyter knows
+            return False
+
+    def _add(self, message: dict) -> bool:
+        kind, content = message["msg_type"], message["content"]
+        if kind == "status":
+            return content["execution_state"] == "idle"
+        if kind == "clear_output":
+            self.kept.clear()
+        elif kind in ("stream", "display_data", "execute_result", "error"):
+            self._size += len(json.dumps(content, default=str))
+            if self._size <= LARGEST_OUTPUT:
+                self._append(nbformat.v4.output_from_msg(message))
+            elif not self.kept or self.kept[-1].get("text") != _CUT:
+                self.kept.append(nbformat.v4.new_output("stream", name="stdout", text=_CUT))
+        return False
+
+    def _append(self, output: NotebookNode) -> None:
+        last = self.kept[-1] if self.kept else None
+        if output.output_type == "stream" and last and last.get("name") == output.name:
             last.text += output.text
         else:
-            outputs.append(output)
-    return False
+            self.kept.append(output)
+
+
+def _make_context() -> zmq.Context:
+    """Return a context whose sockets drop a message that is far too large."""
+    context = zmq.Context()
+    context.setsockopt(zmq.MAXMSGSIZE, wire.LIMIT)
+    return context
 
 
 def _read_text(expression: dict | None) -> str:

@@ -172,7 +172,7 @@ def _suspect_leak(cases, results) -> list[Fault]:
             continue
         kept = case["unchanged"]  # so many tokens at the start are the same in both
         if np.ndim(pair[0]) == 3 and np.shape(pair[0]) == np.shape(pair[1]):
-            moved = np.abs(np.asarray(pair[0]) - np.asarray(pair[1]))[:, :kept]
+            moved = np.abs(np.subtract(*map(np.nan_to_num, pair)))[:, :kept]
             if moved.max() > 1e-3:
                 return [Fault(case, "sees-future", f"moved by up to {moved.max():.3g}")]
     return []

@@ -1,0 +1,323 @@
+"""A warm process from which kernels are forked, with everything imported once.
+
+Importing torch and transformers takes seconds; a fork takes milliseconds and shares the memory.
+The nursery is started on demand, belongs to the process that started it, and ends with it. It
+does no tensor work itself and holds nothing of the course but what students import.
+
+Run as a program, this module *is* the nursery: it listens on the socket whose number it is given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from autograder.kernel import walls
+
+WARM_IMPORTS = (
+    "numpy", "torch", "torch.nn.functional", "matplotlib.figure",
+    "matplotlib.backends.backend_agg", "ipywidgets", "tqdm.auto",
+    "transformers", "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.roberta.modeling_roberta", "datasets",
+    "course_utils.plots", "course_utils.checks", "course_utils.queries",
+    "ipykernel.kernelapp", "IPython.core.completer", "matplotlib_inline.backend_inline",
+)  # fmt: skip
+_PATIENCE = 120  # seconds that the imports, or a fork on a busy machine, may take
+
+
+class NurseryError(RuntimeError):
+    """The nursery could not be started or did not answer."""
+
+
+def is_possible() -> bool:
+    """Say whether kernels can be forked on this system."""
+    return sys.platform == "linux" and hasattr(os, "fork") and hasattr(os, "pidfd_open")
+
+
+# ------------------------------------------------------------------------- the grader's side
+
+
+class WarmProcess:
+    """A forked kernel, with the few methods of a Popen that jupyter_client uses."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, status: socket.socket, pid: int, standing: list[str]):
+        self._status, self.pid, self.walls = status, pid, standing
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None and select.select([self._status], [], [], 0)[0]:
+            report = _receive(self._status)
+            self.returncode = report.get("exit", -signal.SIGKILL) if report else -signal.SIGKILL
+            self._status.close()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None and not select.select([self._status], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired("kernel", timeout)
+        return self.poll()
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+
+class Nursery:
+    """The grader's end of one warm process."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "autograder.kernel.nursery", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                cwd=Path(__file__).resolve().parents[2],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | {"HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+            )
+        self._socket = ours
+        self._socket.settimeout(_PATIENCE)
+        self._lock = threading.Lock()
+        self._made_from = _fingerprint()
+        self.facts = _receive(self._socket)
+        if not self.facts:
+            self.close()
+            raise NurseryError("the warm process could not be started")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def is_usable(self) -> bool:
+        """Is it alive, and made from the files as they are now?"""
+        return self._process.poll() is None and self._made_from == _fingerprint()
+
+    def spawn(self, request: dict) -> WarmProcess:
+        """Fork one kernel as `request` says and return it once it stands."""
+        ours, theirs = socket.socketpair()
+        with theirs, self._lock:
+            try:
+                socket.send_fds(
+                    self._socket, [json.dumps(request).encode() + b"\n"], [theirs.fileno()]
+                )
+            except OSError as problem:
+                raise NurseryError(f"the warm process is gone: {problem}") from problem
+        ours.settimeout(_PATIENCE)
+        report = _receive(ours)
+        if not report or "pid" not in report:
+            ours.close()
+            raise NurseryError((report or {}).get("error", "the warm process did not answer"))
+        ours.settimeout(None)
+        return WarmProcess(ours, report["pid"], report["walls"])
+
+    def close(self) -> None:
+        self._socket.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
+        self._process.kill()
+        self._process.wait()
+
+
+_shared: Nursery | None = None
+_shared_by = 0
+_sharing = threading.Lock()
+
+
+def share_nursery() -> Nursery:
+    """Return this process's nursery, started on demand, replaced when it is dead or stale."""
+    global _shared, _shared_by
+    with _sharing:
+        if _shared is not None and (_shared_by != os.getpid() or not _shared.is_usable()):
+            if _shared_by == os.getpid():
+                _shared.close()
+            _shared = None
+        if _shared is None:
+            _shared, _shared_by = Nursery(), os.getpid()
+        return _shared
+
+
+def _fingerprint() -> float:
+    """Return when the package that students import was last changed."""
+    import course_utils
+
+    files = Path(course_utils.__file__).parent.rglob("*.py")
+    return max(path.stat().st_mtime for path in files)
+
+
+def _receive(connection: socket.socket) -> dict | None:
+    """Read one line of JSON, or None when the other side is gone or silent."""
+    line = b""
+    try:
+        while not line.endswith(b"\n"):
+            piece = connection.recv(65536)
+            if not piece:
+                return None
+            line += piece
+        return json.loads(line)
+    except (OSError, ValueError):
+        return None
+
+
+# ------------------------------------------------------------------------- the warm process
+
+
+def main(number: int) -> None:
+    """Import everything, then fork a kernel for each request until the grader is gone."""
+    walls.die_with_parent()
+    _import_all()
+    flags = walls.can_unshare()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers report by themselves
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
+    gc.collect()
+    gc.freeze()  # what is here now will not be touched, so it stays shared
+    with socket.socket(fileno=number) as grader:
+        grader.sendall(json.dumps({"ready": True, "flags": flags}).encode() + b"\n")
+        while True:
+            data, descriptors, _, _ = socket.recv_fds(grader, 1 << 20, 1)
+            if not data:
+                return
+            if os.fork() == 0:
+                grader.close()
+                with socket.socket(fileno=descriptors[0]) as status:
+                    _keep(json.loads(data), flags, status)
+                os._exit(0)
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+
+def _import_all() -> None:
+    import importlib
+
+    for name in WARM_IMPORTS:
+        with contextlib.suppress(ImportError):  # a plain kernel would find out in its own time
+            importlib.import_module(name)
+
+
+def _keep(request: dict, flags: int, status: socket.socket) -> None:
+    """Be a kernel's keeper: make it, report it, wait for it, and end it when the grader is gone."""
+    walls.die_with_parent()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    flags = flags if request["walls"] else 0
+    identity = walls.choose_identity()  # from our process id, while we see the real one
+    ready, told = os.pipe()
+    try:
+        if flags:
+            walls.unshare(flags)
+        kernel = os.fork()
+    except OSError as problem:
+        _send(status, {"error": f"no kernel could be made: {problem}"})
+        return
+    if kernel == 0:
+        os.close(ready)
+        status.close()
+        _become_kernel(request, flags, identity, told)
+    os.close(told)
+    with os.fdopen(ready) as pipe:
+        report = json.loads(pipe.readline() or "{}")
+    if "walls" not in report:
+        os.waitpid(kernel, 0)
+        _send(status, {"error": report.get("error", "the kernel died before it stood")})
+        return
+    _send(status, {"pid": kernel, "walls": report["walls"]})
+    watched = os.pidfd_open(kernel)
+    while True:
+        awake = select.select([watched, status], [], [])[0]
+        if watched in awake:
+            code = os.waitstatus_to_exitcode(os.waitpid(kernel, 0)[1])
+            _send(status, {"exit": code})
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(kernel, signal.SIGKILL)  # the grader is gone
+
+
+def _send(status: socket.socket, report: dict) -> None:
+    with contextlib.suppress(OSError):
+        status.sendall(json.dumps(report).encode() + b"\n")
+
+
+def _become_kernel(request: dict, flags: int, identity: int | None, told: int) -> None:
+    """Put up the walls, then run an ordinary ipykernel. Never returns."""
+    code = 1
+    try:
+        walls.die_with_parent()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for stream in (0, 1, 2):
+            os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+        standing = ["process"]
+        if request["walls"]:
+            plan = walls.Plan(
+                folder=request["folder"],
+                channel=request["channel"],
+                visible=tuple(request["visible"]),
+                identity=identity,
+                limits=walls.Limits(**request["limits"]),
+            )
+            standing += walls.build_walls(plan, flags)
+        else:
+            os.chdir(request["folder"])
+        os.environ.clear()
+        os.environ.update(request["env"])
+        os.write(told, json.dumps({"walls": standing}).encode() + b"\n")
+        os.close(told)
+        _forget_the_grader()
+        _run(request)
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0
+    except BaseException as problem:
+        with contextlib.suppress(OSError):
+            os.write(told, json.dumps({"error": f"{problem}"}).encode() + b"\n")
+    finally:
+        os._exit(code)
+
+
+def _forget_the_grader() -> None:
+    """Leave nothing of the autograder in the kernel's memory, and give it fresh randomness."""
+    import random
+    import types
+
+    import numpy
+    import torch
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "autograder"]:
+        del sys.modules[name]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.path[:] = ["", *(path for path in sys.path if path)]
+    random.seed()
+    numpy.random.seed()
+    torch.seed()
+
+
+def _run(request: dict) -> None:
+    if request.get("program"):  # not a kernel, but something that looks at the walls from inside
+        exec(compile(request["program"], "<probe>", "exec"), {"request": request})
+        return
+    from ipykernel.kernelapp import IPKernelApp
+
+    sys.argv = ["ipykernel_launcher.py", *request["arguments"]]
+    IPKernelApp.launch_instance(argv=request["arguments"])
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
