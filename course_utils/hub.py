@@ -13,13 +13,13 @@ from functools import lru_cache
 PATIENCE = 2.5  # seconds a hub has to show that it is there
 
 
-def fetch(get: Callable, name: str):
+def fetch(get: Callable, name: str, kind: str):
     """Run `get()` with the hub if it answers, with what was downloaded earlier if it does not.
 
     Returns what `get` returned, or None when there is no way to it; and what was wrong with the
     hub in a sentence, or None when nothing was.
     """
-    problem = _find_problem(_endpoint(), minute=int(time.monotonic() / 60))
+    problem = _find_problem(name, kind)
     if problem is None:
         try:
             return get(), None
@@ -35,10 +35,10 @@ def fetch(get: Callable, name: str):
 def switch_off() -> None:
     """Keep this process from asking the hub for anything, whoever tries."""
     import datasets
-    import huggingface_hub
+    from huggingface_hub import constants
 
     os.environ["HF_HUB_OFFLINE"] = "1"  # for processes started from here
-    huggingface_hub.constants.HF_HUB_OFFLINE = True  # both are read when imported, and only then
+    constants.HF_HUB_OFFLINE = True  # both are read when imported, and only then
     datasets.config.HF_HUB_OFFLINE = True
 
 
@@ -46,9 +46,9 @@ def switch_off() -> None:
 def switched_off() -> Iterator[None]:
     """Keep from asking the hub for as long as the block lasts."""
     import datasets
-    import huggingface_hub
+    from huggingface_hub import constants
 
-    places = (huggingface_hub.constants, datasets.config)
+    places = (constants, datasets.config)
     before = [place.HF_HUB_OFFLINE for place in places]
     try:
         for place in places:
@@ -59,61 +59,61 @@ def switched_off() -> Iterator[None]:
             place.HF_HUB_OFFLINE = value
 
 
-def _endpoint() -> str:
-    import huggingface_hub
+def _find_problem(name: str, kind: str) -> str | None:
+    """Say what keeps us from a repository on the hub, or None."""
+    from huggingface_hub import constants
 
-    return huggingface_hub.constants.ENDPOINT
+    endpoint = constants.ENDPOINT
+    if constants.HF_HUB_OFFLINE:
+        return "The Hugging Face hub is switched off (HF_HUB_OFFLINE)."
+    # Asked at most once a minute: where nothing answers, each question takes its full time.
+    if not _is_there(endpoint, minute=int(time.monotonic() / 60)):
+        return f"The Hugging Face hub cannot be reached ({endpoint})."
+    # The client itself asks again and again for half a minute when a hub is out of order.
+    status = _knock(f"{endpoint}/api/{kind}s/{name}")
+    if status is None:
+        return f"The Hugging Face hub takes too long to answer ({endpoint})."
+    if status in (401, 404):
+        return f"The hub has no {kind} {name!r}, or does not show it to you."
+    if status >= 500:
+        return f"The hub answered with error {status} when asked for {name!r}."
+    return None
 
 
 @lru_cache(maxsize=1)
-def _find_problem(endpoint: str, minute: int) -> str | None:
-    """Say what keeps us from the hub, or None; asked at most once a minute.
+def _is_there(endpoint: str, minute: int) -> bool:
+    return _knock(endpoint) is not None
+
+
+def _knock(address: str) -> int | None:
+    """Return the status with which an address answers, or None if it does not within PATIENCE.
 
     The question runs in a thread of its own: looking up a host's name can take far longer than
     any timeout given to it.
     """
-    from huggingface_hub import constants
     from huggingface_hub.utils import get_session
 
-    if constants.HF_HUB_OFFLINE:
-        return "The Hugging Face hub is switched off (HF_HUB_OFFLINE)."
     answers: queue.Queue = queue.Queue()
 
-    def knock():
+    def ask():
         try:
-            get_session().head(endpoint, timeout=PATIENCE)
-        except Exception as error:  # whatever it is, the hub is out of reach
-            answers.put(error)
-        else:
+            answers.put(get_session().head(address, timeout=2 * PATIENCE).status_code)
+        except Exception:  # whatever it is, nobody is there
             answers.put(None)
 
-    threading.Thread(target=knock, daemon=True).start()
+    threading.Thread(target=ask, daemon=True).start()
     try:
-        error = answers.get(timeout=PATIENCE)
+        return answers.get(timeout=PATIENCE)
     except queue.Empty:
-        return f"The hub at {endpoint} did not answer within {PATIENCE} seconds."
-    return None if error is None else f"The hub at {endpoint} cannot be reached."
+        return None
 
 
 def _explain(error: Exception, name: str) -> str:
-    """Put what a hub's client raised into a sentence a learner can act on."""
-    chain = [error]
-    while cause := chain[-1].__cause__ or chain[-1].__context__:
-        chain.append(cause)
-    text = " ".join(f"{type(part).__name__} {part}" for part in chain)
-    status = next(
-        (
-            part.response.status_code
-            for part in chain
-            if getattr(part, "response", None) is not None
-        ),
-        None,
-    )
-    if "NotFound" in text or status in (401, 404):
-        return f"The hub has no {name!r}, or does not show it to you."
-    if status is not None:
-        return f"The hub answered with error {status} when asked for {name!r}."
+    """Put what a hub's client raised on the way into a sentence a learner can act on."""
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__
+    reason = f"{type(error).__name__}: {error}".partition("\n")[0]
     return (
-        f"The download of {name!r} broke off ({type(chain[-1]).__name__}). "
-        "What has arrived is kept; run this cell again to fetch the rest."
+        f"The download of {name!r} broke off ({reason}). "
+        "Nothing broken was kept; run this cell again to fetch what is missing."
     )

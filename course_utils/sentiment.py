@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from course_utils import hub, runtime
 
@@ -34,6 +33,7 @@ class Model:
     place: str
     source: str  # "hub", "cache", "folder" or "course"
     sentence: str
+    problem: str | None = None  # what keeps us from the hub, in a sentence
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Data:
     splits: dict[str, list[dict]]
     source: str  # "hub", "cache", "files" or "course"
     sentence: str
+    problem: str | None = None  # what keeps us from the hub, in a sentence
 
 
 def find_model(name: str = HUB_MODEL) -> str:
@@ -51,6 +52,7 @@ def find_model(name: str = HUB_MODEL) -> str:
     `name` is a name on the hub or a checkpoint folder of yours.
     """
     model = locate_model(name)
+    _say_once(model.problem)
     _say_once(model.sentence)
     return model.place
 
@@ -61,6 +63,7 @@ def load_raw_splits() -> dict[str, list[dict]]:
     Says once where they come from.
     """
     data = locate_data()
+    _say_once(data.problem)
     _say_once(data.sentence)
     return data.splits
 
@@ -74,49 +77,45 @@ def suggest_settings(model_name: str) -> Settings:
 
 def locate_model(name: str = HUB_MODEL) -> Model:
     """Find a model: a folder as it is, a name on the hub or in its cache, else the course's own."""
-    own = f"the course's own small RoBERTa ({OWN_MODEL.name})"
+    own = Model(str(OWN_MODEL), "course", "Model: the small RoBERTa made for this course.")
+    folder = Path(name).expanduser()
     if runtime.where() == "autograder":
         hub.switch_off()
-        return Model(str(OWN_MODEL), "course", f"Model: {own}, as always while grading.")
-    if Path(name).expanduser().is_dir():
-        folder = Path(name).expanduser()
-        kind = own if folder == OWN_MODEL else f"your folder {folder}"
-        return Model(str(folder), "course" if folder == OWN_MODEL else "folder", f"Model: {kind}.")
-    place, problem = hub.fetch(lambda: _fetch_model(name), name)
+        return own
+    if folder == OWN_MODEL:
+        return own
+    if folder.is_dir():
+        return Model(str(folder), "folder", f"Model: your folder {folder}.")
+    place, problem = hub.fetch(lambda: _fetch_model(name), name, "model")
     if problem is None:
         return Model(place, "hub", f"Model: {name} from the Hugging Face hub.")
     if place is not None:
-        return Model(place, "cache", f"{problem} Model: {name}, as downloaded earlier.")
+        return Model(place, "cache", f"Model: {name}, as downloaded earlier.", problem)
     if name != HUB_MODEL:  # somebody chose it: another model in its place would be no help
-        raise FileNotFoundError(f"{problem} {name!r} is no checkpoint folder here either.")
-    return Model(str(OWN_MODEL), "course", f"{problem} Model: {own} instead of {name}.")
+        raise FileNotFoundError(f"{problem} And {name!r} is no checkpoint folder on this computer.")
+    return replace(own, problem=problem)
 
 
 def locate_data() -> Data:
     """Find the sentences: COURSE_DATA's SST-2, the hub's, or the course's own."""
     if runtime.where() == "autograder":
         hub.switch_off()
-        return Data(
-            load_own_splits(), "course", _describe("the course's own, as always while grading")
-        )
+        return Data(load_own_splits(), "course", _describe("reviews written for this course"))
     folder = runtime.data_dir()
     if folder is not None and (folder / "sst2").is_dir():
         splits = {split: _read_stsa(folder / "sst2", split) for split in SPLITS}
         return Data(splits, "files", _describe(f"SST-2 from {folder / 'sst2'} (COURSE_DATA)"))
-    splits, problem = hub.fetch(lambda: _load_dataset(HUB_DATA), HUB_DATA)
+    splits, problem = hub.fetch(lambda: _load_dataset(HUB_DATA), HUB_DATA, "dataset")
     if problem is None:
         return Data(splits, "hub", _describe(f"SST-2 from the Hugging Face hub ({HUB_DATA})"))
     if splits is not None:
-        return Data(splits, "cache", f"{problem} {_describe(f'{HUB_DATA}, as downloaded earlier')}")
-    return Data(
-        load_own_splits(), "course", f"{problem} {_describe('the reviews written for this course')}"
-    )
+        return Data(splits, "cache", _describe(f"{HUB_DATA}, as downloaded earlier"), problem)
+    return Data(load_own_splits(), "course", _describe("reviews written for this course"), problem)
 
 
 def load_own_splits() -> dict[str, list[dict]]:
     """Return the course's own reviews, loaded as any folder of data files is."""
-    with TemporaryDirectory() as cache:  # they are small, and a cache of them nobody would empty
-        return _load_dataset(str(OWN_DATA), cache_dir=cache)
+    return _load_dataset(str(OWN_DATA), streaming=True)  # so small that no cache is needed
 
 
 # ------------------------------------------------------------------------------- the sources
@@ -143,11 +142,8 @@ def _load_dataset(place: str, **options) -> dict[str, list[dict]]:
 
     loaded = load_dataset(place, **options)
     return {
-        split: [
-            {"text": text, "label": label}
-            for text, label in zip(rows["text"], rows["label"], strict=True)
-        ]
-        for split, rows in ((split, loaded[split]) for split in SPLITS)
+        split: [{"text": row["text"], "label": row["label"]} for row in loaded[split]]
+        for split in SPLITS
     }
 
 
@@ -173,5 +169,6 @@ def _describe(origin: str) -> str:
 
 
 @cache
-def _say_once(sentence: str) -> None:
-    print(sentence)
+def _say_once(sentence: str | None) -> None:
+    if sentence is not None:
+        print(sentence)

@@ -7,7 +7,8 @@ helps little: "not dull" is praise, "could not be duller" is not, and after "but
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from autograder.reviews.words import (
     GENERAL,
@@ -25,11 +26,27 @@ from autograder.reviews.words import (
 )
 
 
+@dataclass(frozen=True)
+class Mix:
+    """How often each kind of clause and sentence is written."""
+
+    clauses: tuple[int, int, int]  # plain, negated, by degree
+    sentences: tuple[int, int, int, int, int]  # the same three, contrast, agreement
+
+
+TRICKY = Mix((8, 2, 1), (9, 2, 1, 5, 5))  # for labelled sentences
+# Text to learn the language from is plainer: where every second adjective is turned round, nobody
+# could find out which way it leans.
+EVERYDAY = Mix((10, 2, 1), (14, 3, 2, 4, 8))
+
+
 class Writer:
     """Writes clauses, sentences and short reviews of a wanted label, from one seed."""
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int, taboo: Collection[str] = (), mix: Mix = TRICKY):
         self.random = random.Random(seed)
+        self.taboo = taboo  # sentences that no review may hold
+        self.mix = mix
 
     # ------------------------------------------------------------------ words
 
@@ -50,7 +67,7 @@ class Writer:
 
     def clause(self, label: int) -> str:
         """Write a clause without capital or full stop: plain, negated, or by degree."""
-        kind = self.random.choices((self.plain, self.negated, self.degree), (6, 4, 2))[0]
+        kind = self.random.choices((self.plain, self.negated, self.degree), self.mix.clauses)[0]
         return kind(label)
 
     def plain(self, label: int) -> str:
@@ -150,7 +167,8 @@ class Writer:
     def sentence(self, label: int) -> str:
         """Write one sentence of the given label, with a neutral frame now and then."""
         kind: Callable = self.random.choices(
-            (self.plain, self.negated, self.degree, self.contrast, self.agreement), (6, 4, 2, 6, 4)
+            (self.plain, self.negated, self.degree, self.contrast, self.agreement),
+            self.mix.sentences,
         )[0]
         text = kind(label)
         frame = self.random.random()
@@ -160,30 +178,45 @@ class Writer:
             text = f"in this {self.pick(GENRES)} about {self.pick(PEOPLE)}, {text}"
         return text[0].upper() + text[1:] + "."
 
+    def listing(self, label: int) -> str:
+        """Write a sentence that heaps up words which lean the same way."""
+        topic = self.pick(TOPICS)
+        subject, plural = self.subject(topic)
+        first, second, third = (self.adjective(topic, label) for _ in range(3))
+        text = f"{subject} {'are' if plural else 'is'} {first}, {second} and {third}"
+        return text[0].upper() + text[1:] + "."
+
     def review(self, label: int) -> str:
-        """Write two or three short statements that agree, as a person's do; often with a verdict."""
-        parts = [self.sentence(label) for _ in range(self.pick((1, 1, 2)))]
+        """Write two to four statements that agree, as a person's do; often with a verdict."""
+        parts = []
+        wanted = self.pick((1, 2, 3))
+        while len(parts) < wanted:
+            sentence = self.listing(label) if self.random.random() < 0.3 else self.sentence(label)
+            if sentence not in self.taboo:
+                parts.append(sentence)
         if len(parts) == 1 or self.random.random() < 0.7:
-            parts.insert(self.random.choice((0, len(parts))), self.pick(VERDICTS[label]))
+            parts.insert(self.pick((0, len(parts))), self.pick(VERDICTS[label]))
         return " ".join(parts)
 
 
-def write_sentences(seed: int, count: int) -> list[tuple[str, int]]:
+def write_sentences(seed: int, count: int, taboo: Collection[str] = ()) -> list[tuple[str, int]]:
     """Write `count` different sentences, half of each label, in an order without pattern."""
     writer = Writer(seed)
     labels = {}
     for label in (NEGATIVE, POSITIVE):
         wanted = len(labels) + count // 2
         while len(labels) < wanted:
-            labels.setdefault(writer.sentence(label), label)
+            sentence = writer.sentence(label)
+            if sentence not in taboo:
+                labels.setdefault(sentence, label)
     pairs = list(labels.items())
     writer.random.shuffle(pairs)
     return pairs
 
 
-def write_reviews(seed: int, count: int) -> list[str]:
-    """Write reviews for pretraining; their labels are thrown away."""
-    writer = Writer(seed)
+def write_reviews(seed: int, count: int, taboo: Collection[str] = ()) -> list[str]:
+    """Write reviews for pretraining, none with a sentence from `taboo`; labels are thrown away."""
+    writer = Writer(seed, taboo, EVERYDAY)
     return [writer.review(writer.pick((NEGATIVE, POSITIVE))) for _ in range(count)]
 
 
