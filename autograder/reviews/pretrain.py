@@ -22,7 +22,7 @@ from course_utils.runtime import set_seed
 
 SEED = 517
 REVIEWS = 60_000
-VOCABULARY = 1_500
+VOCABULARY = 2_500  # enough for every word of ours to be one token, and so to be guessed whole
 EPOCHS = 5
 BATCH = 64
 LEARNING_RATE = 1e-3

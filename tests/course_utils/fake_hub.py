@@ -119,7 +119,11 @@ class _Handler(BaseHTTPRequestHandler):
                 return self.send(404, b"", {"X-Error-Code": "EntryNotFound"})
             return self.send_json(chosen)
         if what.startswith("paths-info/"):
-            asked = json.loads(body)["paths"] if body.startswith(b"{") else parse_qs(body.decode())["paths"]
+            asked = (
+                json.loads(body)["paths"]
+                if body.startswith(b"{")
+                else parse_qs(body.decode())["paths"]
+            )
             return self.send_json([fact for fact in files if fact["path"] in asked])
         if what in ("", "revision/main", f"revision/{COMMIT}"):
             siblings = [{"rfilename": fact["path"]} for fact in files]
@@ -130,7 +134,9 @@ class _Handler(BaseHTTPRequestHandler):
     def send_json(self, facts) -> None:
         self.send(200, json.dumps(facts).encode(), {"Content-Type": "application/json"})
 
-    def send(self, status: int, body: bytes, headers: dict | None = None, large: bool = False) -> None:
+    def send(
+        self, status: int, body: bytes, headers: dict | None = None, large: bool = False
+    ) -> None:
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)

@@ -87,7 +87,9 @@ def moods(repositories, tmp_path_factory):
     answers = {}
     with serve_hub(repositories) as server:
         client = Client(server.address, home)
-        for turn, mood in enumerate(("missing", "slow", "broken", "half", "well", "broken", "missing")):
+        for turn, mood in enumerate(
+            ("missing", "slow", "broken", "half", "well", "broken", "missing")
+        ):
             server.mood = mood
             answers[mood if turn < 5 else f"{mood} later"] = client.load()
         answers["asked"] = list(server.asked)
@@ -166,6 +168,8 @@ def test_a_chosen_model_is_never_replaced(repositories, monkeypatch):
     hub._is_there.cache_clear()
     with serve_hub(repositories) as server:
         monkeypatch.setattr(constants, "ENDPOINT", server.address)
-        with pytest.raises(FileNotFoundError, match=r"has no model 'bert-bsae'.*no checkpoint folder"):
+        with pytest.raises(
+            FileNotFoundError, match=r"has no model 'bert-bsae'.*no checkpoint folder"
+        ):
             sentiment.locate_model("bert-bsae")
     hub._is_there.cache_clear()

@@ -81,7 +81,9 @@ def test_a_torn_checkpoint_gives_way_to_the_one_before(straight, tmp_path, capsy
     latest = tmp_path / "resume" / "latest.pt"
     latest.write_bytes(latest.read_bytes()[: latest.stat().st_size // 2])
     model, loaders, optimizer = make_tiny_run(seed=7)
-    assert train_resumably(pipeline.main, model, loaders, optimizer, EPOCHS, tmp_path) == straight[0]
+    assert (
+        train_resumably(pipeline.main, model, loaders, optimizer, EPOCHS, tmp_path) == straight[0]
+    )
     said = capsys.readouterr().out
     assert "latest.pt is not whole" in said and "Going on after epoch 2" in said
 
@@ -109,7 +111,9 @@ def test_a_save_that_breaks_off_leaves_the_old_one(straight, tmp_path, monkeypat
         train_resumably(pipeline.main, model, loaders, optimizer, EPOCHS, tmp_path)
     assert not (tmp_path / "resume" / "fresh.pt").exists()  # its bytes would be missed elsewhere
     monkeypatch.setattr(resuming.torch, "save", save)
-    assert train_resumably(pipeline.main, model, loaders, optimizer, EPOCHS, tmp_path) == straight[0]
+    assert (
+        train_resumably(pipeline.main, model, loaders, optimizer, EPOCHS, tmp_path) == straight[0]
+    )
 
 
 FULL_DISK = """
@@ -147,13 +151,17 @@ def test_a_disk_that_is_really_full(tmp_path):
     )  # fmt: skip
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("this system lets nobody mount a small disk")
-    assert "The disk is full: epoch 2 could not be saved. Epoch 1 is safe." in done.stdout, done.stderr
+    assert "The disk is full: epoch 2 could not be saved. Epoch 1 is safe." in done.stdout, (
+        done.stderr
+    )
     assert done.stdout.endswith("2 epochs\n")
 
 
 def test_other_settings_are_another_run(tmp_path):
     train_resumably(pipeline.main, *make_tiny_run(), 1, tmp_path)
-    with pytest.raises(OtherRun, match=r"another learning rate: \[0.001\], where this one has \[0.1\]"):
+    with pytest.raises(
+        OtherRun, match=r"another learning rate: \[0.001\], where this one has \[0.1\]"
+    ):
         train_resumably(pipeline.main, *make_tiny_run(learning_rate=0.1), 2, tmp_path)
 
 

@@ -57,7 +57,9 @@ def save_tiny_bert(folder) -> None:
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=600, special_tokens=specials, show_progress=False)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=600, special_tokens=specials, show_progress=False
+    )
     trained.train_from_iterator(texts, trainer)
     trained.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     folder.mkdir(parents=True, exist_ok=True)
