@@ -30,7 +30,7 @@ NAMES = (
 SPLITS = ("train", "validation", "test")
 _BACKWARD, _STEP, _CLEAR = 1, 2, 3  # events, as the trials write them down
 _TOLERANCE = 1e-4
-_VAGUE = {"wrong-loss", "wrong-accuracy", "wrong-weights", "wrong-history", "wrong-epoch-saved"}
+_VAGUE = {"wrong-loss", "wrong-accuracy", "wrong-weights"}  # a known mistake may say more
 
 Mistakes = Callable[[], Iterable[tuple[str, Mapping]]]
 Fault = tuple[str, str]  # a key of WORDS, and the number or words to it
@@ -516,7 +516,7 @@ _FINDERS = {
 
 # ------------------------------------------------------------------------- known mistakes
 
-TELLING = ("weights", "loss", "accuracy", "long.history", "long.saved")
+TELLING = ("weights", "loss", "accuracy")
 
 
 def _find_mistake(results: dict, right: dict, mistakes: Mistakes) -> str | None:
