@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import resources
+from threading import Lock
 
 import numpy as np
 
@@ -174,14 +175,18 @@ def try_out(name: str, inputs: dict, *codes: str) -> dict:
     return {key: to_numbers(value) for key, value in results.items()}
 
 
+_one_at_a_time = Lock()  # several notebooks are judged at once; a trial wants torch to itself
+
+
 @cache
-def _recall(name: str, signature: bytes, *codes: str) -> dict:
-    return try_out(name, wire.load(signature.decode()), *codes)
+def _recall(name: str, inputs: str, *codes: str) -> dict:
+    return try_out(name, wire.load(inputs), *codes)
 
 
 def _try_once(name: str, inputs: dict, *codes: str) -> dict:
     """Return what some code does in a trial; the same question is worked out only once."""
-    return _recall(name, wire.dump(inputs).encode(), *codes)
+    with _one_at_a_time:
+        return _recall(name, wire.dump(inputs), *codes)
 
 
 # Told by their numbers alone; all others show in the diary.

@@ -111,7 +111,7 @@ _TRAIN = '''
 def train_one_epoch(model, dataloader, optimizer, epoch):
     model.train()
     total_loss, predictions, labels = 0.0, [], []
-    for batch in tqdm(dataloader, desc=f"epoch {epoch}"):
+    for batch in dataloader:
         text = batch["text_encoding"].to(model.device)
         label = batch["label_encoding"].to(model.device)
         outputs = model(**text, labels=label)
@@ -350,12 +350,12 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "no-grad-in-training": [_train(("\ndef train", "\n@torch.no_grad()\ndef train"))],
         "batches-skipped": [
             _train(("        labels.append(label)\n", "        labels.append(label)\n        break\n")),
-            _train(("tqdm(dataloader, ", "tqdm(list(dataloader)[:-1], ")),
+            _train(("in dataloader:", "in tqdm(list(dataloader)[:-1]):")),
             _train(("        text = ", '        if len(batch["label_encoding"]) < dataloader.batch_size:\n            continue\n        text = ')),
             _train(("    return {", "        return {"), ("    predictions, labels = torch.cat", "        predictions, labels = torch.cat")),
         ],
         "batches-repeated": [
-            _train(("tqdm(dataloader, ", "tqdm([*dataloader, *dataloader], ")),
+            _train(("in dataloader:", "in [*dataloader, *dataloader]:")),
         ],
         "attention-mask-dropped": [_train(("model(**text, ", 'model(input_ids=text["input_ids"], '))],
         "hard-coded-device": [

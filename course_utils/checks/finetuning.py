@@ -7,6 +7,8 @@ holds, and what some mistakes report, are numbers in finetuning.json beside this
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -45,7 +47,9 @@ def examine(name: str, value, **others) -> Finding:
 
     stored = load_numbers()[name]
     piece = "SST2Dataset" if name == "collate_fn" else name
-    results = run_trial(name, {**others, piece: value}, stored["inputs"])
+    quiet = io.StringIO()  # bars and prints of the learner's code on a tiny model help nobody
+    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+        results = run_trial(name, {**others, piece: value}, stored["inputs"])
     results = {key: to_numbers(value) for key, value in results.items()}
     return judge(name, results, stored["right"], lambda: stored["mistakes"], stored["inputs"])
 
