@@ -120,7 +120,9 @@ def _run_and_judge(notebook, blueprint, folder, cell_timeout, flags) -> dict[str
             if slot and slot.role == "check":
                 exercise = EXERCISES[slot.exercise]
                 verdict = _ask(kernel, exercise, exercise.program, slot.points)
-                verdicts[slot.grade_id] = _explain(verdict, runs.get(exercise.solved_in or slot.exercise))
+                verdicts[slot.grade_id] = _explain(
+                    verdict, runs.get(exercise.solved_in or slot.exercise)
+                )
             elif keepsakes.is_kept(cell):
                 cell.outputs = keepsakes.keep_outputs(cell)
             else:

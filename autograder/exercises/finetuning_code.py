@@ -5,7 +5,7 @@ Everything here is source text, because it is run the way a student's cell is ru
 
 from __future__ import annotations
 
-GIVEN = '''
+GIVEN = """
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,11 +26,11 @@ class SST2Example:
     @classmethod
     def from_dict(cls, raw):
         return cls(raw["text"], raw["label"])
-'''
+"""
 
 # ------------------------------------------------------------------- SST2Dataset, collate_fn
 
-_CLASS = '''
+_CLASS = """
 class SST2Dataset(Dataset):
     tokenizer = None
 
@@ -45,7 +45,7 @@ class SST2Dataset(Dataset):
 {iterate}
 
 {collate}
-'''
+"""
 _PARTS = {
     "length": "def __len__(self):\n    return len(self.sample_list)",
     "item": "def __getitem__(self, idx):\n    return self.sample_list[idx]",
@@ -87,7 +87,7 @@ _TOKENS = 'padding=True, max_length=512, truncation=True, return_tensors="pt"'
 
 # ------------------------------------------------------------------------ make_dataloaders
 
-_LOADERS = '''
+_LOADERS = """
 def make_dataloaders(datasets, batch_size):
     return {
         split: DataLoader(
@@ -98,16 +98,16 @@ def make_dataloaders(datasets, batch_size):
         )
         for split, dataset in datasets.items()
     }
-'''
+"""
 
 # ---------------------------------------------------------------------- training, evaluation
 
-_ACCURACY = '''
+_ACCURACY = """
 def compute_accuracy(predictions, labels):
     return (predictions == labels).float().mean().item()
-'''
+"""
 
-_TRAIN = '''
+_TRAIN = """
 def train_one_epoch(model, dataloader, optimizer, epoch):
     model.train()
     total_loss, predictions, labels = 0.0, [], []
@@ -123,9 +123,9 @@ def train_one_epoch(model, dataloader, optimizer, epoch):
         labels.append(label)
     predictions, labels = torch.cat(predictions), torch.cat(labels)
     return {"loss": total_loss / len(labels), "accuracy": compute_accuracy(predictions, labels)}
-'''
+"""
 
-_EVALUATE = '''
+_EVALUATE = """
 @torch.no_grad()
 def evaluate(model, dataloader):
     model.eval()
@@ -139,9 +139,9 @@ def evaluate(model, dataloader):
         labels.append(label)
     predictions, labels = torch.cat(predictions), torch.cat(labels)
     return {"loss": total_loss / len(labels), "accuracy": compute_accuracy(predictions, labels)}
-'''
+"""
 
-_MAIN = '''
+_MAIN = """
 def main(model, dataloaders, optimizer, num_epochs, checkpoint_dir):
     history, best = [], -1.0
     for epoch in range(1, num_epochs + 1):
@@ -152,7 +152,7 @@ def main(model, dataloaders, optimizer, num_epochs, checkpoint_dir):
             best = validation["accuracy"]
             model.save_pretrained(checkpoint_dir)
     return history
-'''
+"""
 
 REFERENCES = {
     "SST2Dataset": _dataset(),
@@ -196,9 +196,7 @@ _CHOICE = """        if validation["accuracy"] > best:
             best = validation["accuracy"]
             model.save_pretrained(checkpoint_dir)
 """
-_BATCH_MEANS = (
-    'sum(compute_accuracy(p, l) for p, l in zip(predictions, labels)) / len(labels)}'
-)
+_BATCH_MEANS = "sum(compute_accuracy(p, l) for p, l in zip(predictions, labels)) / len(labels)}"
 _NOT_JOINED = (
     "    predictions, labels = torch.cat(predictions), torch.cat(labels)\n",
     "",

@@ -31,7 +31,7 @@ NAMES = (
 )
 SPLITS = ("train", "validation", "test")
 _BACKWARD, _STEP, _CLEAR = 1, 2, 3  # events, as the trials write them down
-_TOLERANCE = 1e-4
+_TOLERANCE = 1e-4  # a rounded accuracy may pass; a mean of batch means may not
 _VAGUE = {"wrong-loss", "wrong-accuracy", "wrong-weights"}  # a known mistake may say more
 
 Mistakes = Callable[[], Iterable[tuple[str, Mapping]]]
@@ -225,8 +225,11 @@ def _check_collate(results, right, inputs) -> Iterator[Fault]:
         if isinstance(mask, str):
             yield "mask-dropped", ""
         if np.shape(ids) != np.shape(right[f"{case}.input_ids"]):
-            yield _name_width(case, ids, right[f"{case}.input_ids"], results), (
-                f"For {len(inputs[f'{case}.labels'])} texts input_ids has the shape {np.shape(ids)}"
+            yield (
+                _name_width(case, ids, right[f"{case}.input_ids"], results),
+                (
+                    f"For {len(inputs[f'{case}.labels'])} texts input_ids has the shape {np.shape(ids)}"
+                ),
             )
         if not np.array_equal(ids, right[f"{case}.input_ids"]):
             yield _name_tokens(ids), ""
@@ -410,7 +413,10 @@ def _check_pass(results, right) -> Iterator[Fault]:
     if not all(_list(results, "masks")):
         yield "attention-mask-dropped", ""
     if set(wanted) - set(seen):
-        yield "batches-skipped", f"{len(set(seen) & set(wanted))} of {len(wanted)} examples were used"
+        yield (
+            "batches-skipped",
+            f"{len(set(seen) & set(wanted))} of {len(wanted)} examples were used",
+        )
     if len(seen) > len(wanted):
         yield "batches-repeated", f"{len(seen)} examples were used where there are {len(wanted)}"
 
@@ -446,8 +452,9 @@ def _check_main(results, right, inputs) -> Iterator[Fault]:
             elsewhere = _number(results, f"{case}.elsewhere") == 1
             yield ("saved-elsewhere" if elsewhere else "not-save-pretrained"), ""
         if saved != wanted:
-            yield _name_epoch(int(saved), right[f"{case}.history"]), (
-                f"It holds epoch {saved:g}, where epoch {wanted:g} was the best"
+            yield (
+                _name_epoch(int(saved), right[f"{case}.history"]),
+                (f"It holds epoch {saved:g}, where epoch {wanted:g} was the best"),
             )
 
 

@@ -148,9 +148,7 @@ WORDS = {
     "attention-mask-dropped": (
         "the model gets the tokens without the attention mask, and takes padding for text."
     ),
-    "hard-coded-device": (
-        "it only works on a GPU. Follow the model to whatever device it is on."
-    ),
+    "hard-coded-device": ("it only works on a GPU. Follow the model to whatever device it is on."),
     "device-ignored": (
         "on a GPU it would fail: something that the model needs stays on the CPU while the model "
         "is elsewhere."
@@ -218,7 +216,7 @@ WORDS = {
         "the test split was read. It is for the very end: once it helps to choose, it no longer "
         "tells how good the choice is."
     ),
-    "nothing-saved": "nothing was saved.",
+    "nothing-saved": "nothing was saved: there is no model that could be tested afterwards.",
     "not-save-pretrained": (
         "something was saved, but `from_pretrained` could not read it: models have a method of "
         "their own for that."

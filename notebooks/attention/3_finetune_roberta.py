@@ -759,9 +759,7 @@ plot_curves(history)
 runtime.set_seed(settings.seed)
 config = AutoConfig.from_pretrained(model_name, num_labels=2)
 untaught = AutoModelForSequenceClassification.from_config(config).to(DEVICE)
-untaught_optimizer = torch.optim.AdamW(
-    untaught.parameters(), lr=settings.learning_rate, eps=1e-8
-)
+untaught_optimizer = torch.optim.AdamW(untaught.parameters(), lr=settings.learning_rate, eps=1e-8)
 with mixed_precision(untaught, untaught_optimizer):
     untaught_history = train_resumably(
         main, untaught, dataloaders, untaught_optimizer, settings.num_epochs, "checkpoints/untaught"
@@ -938,7 +936,11 @@ sentence = "The plot is thin, but the acting is wonderful."
 plot_attention(best_model, tokenizer, sentence)
 
 # %%
-for changed in (sentence, sentence.replace("wonderful", "dreadful"), sentence.replace("but", "and")):
+for changed in (
+    sentence,
+    sentence.replace("wonderful", "dreadful"),
+    sentence.replace("but", "and"),
+):
     print(f"{float(classify(best_model, tokenizer, [changed])[0, 1]):.3f} positive: {changed}")
 
 # %% [markdown]
