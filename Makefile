@@ -18,6 +18,7 @@ setup: .venv/.ready   ## install everything into .venv
 	@test -x $(PY) || $(PYTHON) -m venv .venv
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ./course_utils -e '.[dev]'
+	@.venv/bin/jupyter kernelspec install --sys-prefix --name attention-warm --log-level=ERROR autograder/kernel/spec
 	@touch $@
 
 demo: .venv/.ready    ## play a small class through the whole flow

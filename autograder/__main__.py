@@ -1,4 +1,4 @@
-"""The instructor's command line: `python -m autograder build | grade | demo`."""
+"""The instructor's command line: `python -m autograder build | grade | demo | bench | doctor`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,23 @@ def make_parser() -> argparse.ArgumentParser:
     grade = commands.add_parser("grade", help="grade notebooks anywhere on disk, no gradebook")
     grade.add_argument("paths", nargs="+", metavar="PATH", help="an .ipynb file or a folder")
     grade.add_argument("--json", action="store_true", help="one JSON object a line, nothing else")
+    grade.add_argument(
+        "--require-isolation",
+        choices=("process", "fence", "walls"),
+        help="refuse to grade below this level of isolation",
+    )
     grade.set_defaults(run=run_grade)
 
     demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
     demo.set_defaults(run=run_demo)
+
+    bench = commands.add_parser("bench", help="measure against the plain way, side by side")
+    bench.add_argument("what", choices=("grading", "training", "finetuning"))
+    bench.add_argument("--json", action="store_true", help="one JSON object")
+    bench.set_defaults(run=run_bench)
+
+    doctor = commands.add_parser("doctor", help="what this machine can do, and how to get more")
+    doctor.set_defaults(run=run_doctor)
     return parser
 
 
@@ -61,8 +74,11 @@ def run_build(options) -> int:
 def run_grade(options) -> int:
     from autograder.course import load_course
     from autograder.intake import grade_paths
+    from autograder.kernel.isolation import require_isolation
     from autograder.terminal import show_result
 
+    if options.require_isolation:
+        require_isolation(options.require_isolation)
     failed = False
     for found in grade_paths(options.paths, load_course()):
         failed |= "error" in found
@@ -78,6 +94,20 @@ def run_demo(options) -> int:
     from autograder.demo import run_demo as play
 
     play(load_course())
+    return 0
+
+
+def run_bench(options) -> int:
+    import importlib
+
+    importlib.import_module(f"autograder.bench.{options.what}").run(options.json)
+    return 0
+
+
+def run_doctor(options) -> int:
+    from autograder.doctor import run_doctor as examine
+
+    examine()
     return 0
 
 

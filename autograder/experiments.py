@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +20,12 @@ import torch
 from torch import Tensor, nn
 
 from course_utils import runtime
-from course_utils.corpus import Corpus, load_own, load_real
+from course_utils.corpus import Corpus, load_own, load_real, make_batches, pad_batch
 from course_utils.evaluation import Run, describe_leak, evaluate_run, format_time, make_table
 from course_utils.gpt import GPT, GPTConfig, LearnedPositions
-from course_utils.training import Settings, train
+from course_utils.training import Settings, make_optimizer, take_step, train
 
+COST_STEPS = 30  # batches over which the cost of an experiment is measured
 MAX_TOKENS = 128  # room for the positions of an attention that has weights for each of them
 
 
@@ -219,12 +221,40 @@ EXPERIMENTS = (
 
 def run_experiment(experiment: Experiment, corpus: Corpus, settings: Settings) -> Run:
     """Train one experiment's model and measure it."""
-    runtime.set_seed(settings.seed)
-    config = GPTConfig(vocab_size=len(corpus.vocabulary))
-    model = GPT(config, experiment.attention, experiment.projections, experiment.positions)
-    model.to(runtime.device())
+    model = build_model(experiment, corpus, settings.seed).to(runtime.device())
     history = train(model, corpus, settings)
     return evaluate_run(experiment.name, model, corpus, history)
+
+
+def build_model(experiment: Experiment, corpus: Corpus, seed: int) -> GPT:
+    """Return an experiment's model before any training."""
+    runtime.set_seed(seed)
+    config = GPTConfig(vocab_size=len(corpus.vocabulary))
+    return GPT(config, experiment.attention, experiment.projections, experiment.positions)
+
+
+def measure_cost(experiments: Sequence[Experiment], corpus: Corpus) -> dict[str, float]:
+    """Return the processor time of each experiment's training, in microseconds a token.
+
+    On one thread and in turns, on the same batches: unlike wall-clock time it can be compared
+    even when the machine was busy with other things.
+    """
+    settings = Settings()
+    batches = make_batches(corpus.train, settings.batch_size, seed=0)[:COST_STEPS]
+    batches = [pad_batch([corpus.train[i] for i in batch]) for batch in batches]
+    n_tokens = sum(tokens[:, 1:].numel() for tokens in batches)
+    models = {e.name: build_model(e, corpus, settings.seed) for e in experiments}
+    optimizers = {name: make_optimizer(model, settings) for name, model in models.items()}
+    spent = dict.fromkeys(models, 0.0)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    for tokens in batches:
+        for name, model in models.items():
+            began = time.process_time()
+            take_step(model, optimizers[name], tokens, settings.clip)
+            spent[name] += time.process_time() - began
+    torch.set_num_threads(threads)
+    return {name: seconds / n_tokens * 1e6 for name, seconds in spent.items()}
 
 
 # What an earlier report on the same corpus gives, for one epoch: the name, then its numbers.
@@ -252,7 +282,9 @@ GROUPS = {
 }
 
 
-def write_report(runs: dict[str, Run], corpus: Corpus, command: str) -> str:
+def write_report(
+    runs: dict[str, Run], costs: dict[str, float], corpus: Corpus, command: str
+) -> str:
     """Return the report in Markdown: a summary, then a table for each question."""
     lines = [
         "# The suggested experiments, run",
@@ -261,19 +293,22 @@ def write_report(runs: dict[str, Run], corpus: Corpus, command: str) -> str:
         f"torch {torch.__version__}.",
         "",
         "Perplexity is mean(exp(document loss)), as in the reports that these tables are compared "
-        "with. Training perplexity is that of the first 5,000 training sentences. Times are wall "
-        "clock and depend on the machine and on what else it does: compare tokens a second only "
-        "between runs made on a quiet machine.",
+        "with. Training perplexity is that of the first 5,000 training sentences. Time is wall "
+        "clock and depends on what else the machine did; cost, processor time a token on one "
+        "thread with all experiments in turns, is what to compare.",
         "",
-        "| experiment | train | dev | final loss | time | sees the future | reported |",
-        "|---|---:|---:|---:|---:|---|---|",
+        "| experiment | train | dev | final loss | time | cost (µs) | sees the future | reported |",
+        "|---|---:|---:|---:|---:|---:|---|---|",
     ]
     for name, run in runs.items():
         lines.append(
             f"| {name} | {run.train_perplexity:.1f} | {run.dev_perplexity:.1f} "
-            f"| {run.history.final_loss:.2f} | {format_time(run.history.seconds)} "
+            f"| {run.history.final_loss:.2f} | {format_time(run.history.seconds)} | {costs[name]:.0f} "
             f"| {describe_leak(run.leak)} | {REPORTED.get(name, '')} |"
         )
+    missing = [e.name for e in EXPERIMENTS if e.name not in runs]
+    if missing:
+        lines += ["", f"Not run yet: {', '.join(missing)}. The same command goes on with them."]
     for title, names in GROUPS.items():
         present = [runs[name] for name in names if name in runs]
         if len(present) > 1:
@@ -303,10 +338,12 @@ def main() -> None:
         if path.exists():
             runs[experiment.name] = Run.load(path)
 
+    finished = [experiment for experiment in EXPERIMENTS if experiment.name in runs]
+    costs = measure_cost(finished, corpus)
     report = Path("docs", "experiments.md" if corpus.name == "lm1b" else "experiments_own.md")
     report.parent.mkdir(exist_ok=True)
     command = f"python -m autograder.experiments --corpus {arguments.corpus}"
-    report.write_text(write_report(runs, corpus, command), encoding="utf-8")
+    report.write_text(write_report(runs, costs, corpus, command), encoding="utf-8")
     print(f"Wrote {report}.")
 
 

@@ -14,6 +14,7 @@ from autograder import keepsakes
 from autograder.blueprint import Blueprint, Slot
 from autograder.borrowed import find_borrowed
 from autograder.exercises import EXERCISES, Exercise
+from autograder.exercises.base import COURSE_SEED
 from autograder.judge import (
     Verdict,
     add_stand_ins,
@@ -54,11 +55,13 @@ def grade_notebook(
     repairs: list[str] | None = None,
     flags: list[str] | None = None,
     trouble: str | None = None,
+    seed: int = COURSE_SEED,
     cell_timeout: float = CELL_TIMEOUT,
 ) -> Result:
     """Run a restored notebook and judge every check; outputs go into the notebook.
 
     `folder` holds the other files of the submission: the notebook runs beside a copy of them.
+    Hidden inputs are drawn from `seed`.
 
     `trouble` is a sentence about a submission that could not be read: then nothing is run, and
     every cell says why it earns nothing.
@@ -72,7 +75,7 @@ def grade_notebook(
             if slot.role == "check"
         }
     else:
-        verdicts = _run_and_judge(notebook, blueprint, folder, cell_timeout, flags)
+        verdicts = _run_and_judge(notebook, blueprint, folder, cell_timeout, seed, flags)
     for cell in notebook.cells:
         slot = _find_slot(cell, blueprint)
         if slot and slot.role == "check":
@@ -108,7 +111,7 @@ def make_output(verdict: Verdict) -> NotebookNode:
     )
 
 
-def _run_and_judge(notebook, blueprint, folder, cell_timeout, flags) -> dict[str, Verdict]:
+def _run_and_judge(notebook, blueprint, folder, cell_timeout, seed, flags) -> dict[str, Verdict]:
     verdicts: dict[str, Verdict] = {}
     runs: dict[str, Run] = {}  # how the solve cells went, by the name they solve
     with KernelSession(folder) as kernel:
@@ -119,10 +122,9 @@ def _run_and_judge(notebook, blueprint, folder, cell_timeout, flags) -> dict[str
             slot = _find_slot(cell, blueprint)
             if slot and slot.role == "check":
                 exercise = EXERCISES[slot.exercise]
-                verdict = _ask(kernel, exercise, exercise.program, slot.points)
-                verdicts[slot.grade_id] = _explain(
-                    verdict, runs.get(exercise.solved_in or slot.exercise)
-                )
+                verdict = _ask(kernel, exercise, exercise.program, slot.points, seed)
+                run = runs.get(exercise.solved_in or slot.exercise)
+                verdicts[slot.grade_id] = _explain(verdict, run)
             elif keepsakes.is_kept(cell):
                 cell.outputs = keepsakes.keep_outputs(cell)
             else:
@@ -130,17 +132,21 @@ def _run_and_judge(notebook, blueprint, folder, cell_timeout, flags) -> dict[str
                 cell.outputs = [*run.outputs, *_report_trouble(run, cell_timeout)]
                 if slot and slot.role == "solve":
                     runs[slot.grade_id] = run
-        _judge_again(kernel, blueprint, verdicts)
+        _judge_again(kernel, blueprint, verdicts, seed)
     return verdicts
 
 
-def _ask(kernel: KernelSession, exercise: Exercise, program: str, points: float) -> Verdict:
-    inputs = exercise.draw_inputs()
+def _ask(
+    kernel: KernelSession, exercise: Exercise, program: str, points: float, seed: int
+) -> Verdict:
+    inputs = exercise.draw_inputs(seed)
     status, values = kernel.ask(program, inputs, ASK_TIMEOUT)
     return decide(exercise, points, status, values, inputs)
 
 
-def _judge_again(kernel: KernelSession, blueprint: Blueprint, verdicts: dict[str, Verdict]) -> None:
+def _judge_again(
+    kernel: KernelSession, blueprint: Blueprint, verdicts: dict[str, Verdict], seed: int
+) -> None:
     """Judge work that failed on failed pieces once more, on right ones. Last of all."""
     statuses = {name.removeprefix("test_"): verdict.status for name, verdict in verdicts.items()}
     for grade_id, verdict in verdicts.items():
@@ -150,7 +156,7 @@ def _judge_again(kernel: KernelSession, blueprint: Blueprint, verdicts: dict[str
         if not pieces or verdict.status in ("passed", "missing"):
             continue
         program = add_stand_ins(exercise, [EXERCISES[piece].reference for piece in pieces])
-        second = _ask(kernel, exercise, program, slot.points)
+        second = _ask(kernel, exercise, program, slot.points, seed)
         verdicts[grade_id] = credit_second_try(verdict, second, pieces)
 
 

@@ -12,6 +12,7 @@ from autograder import canary
 from autograder.blueprint import Blueprint, load_blueprint, load_blueprints
 from autograder.course import Course, CourseError
 from autograder.grading import Result, grade_notebook
+from autograder.secret import draw_seed
 from autograder.submissions import Unreadable, identify, make_blank, read_notebook, restore
 
 
@@ -34,7 +35,7 @@ def grade_paths(paths: list[str], course: Course, workers: int | None = None) ->
     prove_grader(course)
     jobs = [job for path in paths for job in _find_jobs(path, blueprints)]
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        yield from pool.map(lambda job: _grade_job(job, blueprints), jobs)
+        yield from pool.map(lambda job: _grade_job(job, blueprints, course.grading), jobs)
 
 
 def prove_grader(course: Course) -> None:
@@ -65,11 +66,11 @@ def _find_jobs(given: str, blueprints: dict[str, Blueprint]) -> list[Job]:
     return jobs + [Job(given, None, missing=name) for name in blueprints if name not in present]
 
 
-def _grade_job(job: Job, blueprints: dict[str, Blueprint]) -> dict:
+def _grade_job(job: Job, blueprints: dict[str, Blueprint], grading: Path) -> dict:
     try:
         if job.missing:
             return _grade_missing(job, blueprints[job.missing]).to_dict()
-        return _grade_file(job, blueprints).to_dict()
+        return _grade_file(job, blueprints, grading).to_dict()
     except CourseError as problem:
         return {"submission": job.submission, "error": str(problem)}
     except Exception as problem:  # one submission must never end the run for the others
@@ -77,7 +78,7 @@ def _grade_job(job: Job, blueprints: dict[str, Blueprint]) -> dict:
         return {"submission": job.submission, "error": sentence}
 
 
-def _grade_file(job: Job, blueprints: dict[str, Blueprint]) -> Result:
+def _grade_file(job: Job, blueprints: dict[str, Blueprint], grading: Path) -> Result:
     if job.file is None:
         raise Unreadable(f"{job.submission} holds no notebook (.ipynb).")
     if job.file.is_file() and job.file.suffix != ".ipynb":
@@ -92,6 +93,7 @@ def _grade_file(job: Job, blueprints: dict[str, Blueprint]) -> Result:
         submission=job.submission,
         repairs=restored.repairs,
         flags=restored.flags,
+        seed=draw_seed(grading, restored.notebook),
     )
 
 

@@ -19,6 +19,7 @@ from autograder.blueprint import Blueprint, load_blueprint, load_blueprints
 from autograder.course import Course, CourseError, load_course
 from autograder.grading import CELL_TIMEOUT, grade_notebook
 from autograder.keepsakes import is_kept
+from autograder.secret import draw_seed
 from autograder.submissions import Unreadable, make_blank, read_notebook, restore
 
 # Steps that read or write the gradebook, where the canary has no place.
@@ -140,6 +141,7 @@ class JudgedExecute(NbGraderPreprocessor):
             repairs=list(notes.get("repairs", [])),
             flags=list(notes.get("flags", [])),
             trouble=notes.get("trouble"),
+            seed=draw_seed(load_course().grading, nb),
             cell_timeout=self.timeout,
         )
         nb.metadata["course"] = {**notes, "result": result.to_dict()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -342,7 +343,7 @@ def _names_in(cells: list[NotebookNode]) -> set[str]:
         if cell.cell_type != "code":
             continue
         try:
-            tree = ast.parse(cell.source)
+            tree = ast.parse(re.sub(r"(?m)^\s*[%!?].*$", "", cell.source))  # without magics
         except (SyntaxError, ValueError, RecursionError):
             continue
         tree.body = [statement for statement in tree.body if not _is_open_todo(statement)]

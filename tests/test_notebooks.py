@@ -13,10 +13,13 @@ COURSE = load_course(ROOT)
 NAMES = [plan.name for plan in COURSE.notebooks]
 
 
-def execute(path, folder, monkeypatch):
+def execute(path, folder, monkeypatch, until=None):
     monkeypatch.setenv("COURSE_PROFILE", "quick")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     notebook = nbformat.read(path, as_version=4)
+    if until:  # only the cells before this heading
+        starts = [cell.source.startswith(until) for cell in notebook.cells]
+        notebook.cells = notebook.cells[: starts.index(True)]
     client = NotebookClient(
         notebook, timeout=400, allow_errors=True, resources={"metadata": {"path": str(folder)}}
     )
@@ -46,6 +49,21 @@ def test_the_release_fails_only_where_a_todo_is_open(tmp_path, monkeypatch):
         name = cell.id.removeprefix("test_")
         assert output.ename == "CheckFailed"
         assert f"{name}: still `...`: the TODO of 1." in output.evalue
+        assert len(output.traceback) == 1, "a sentence, not a traceback"
+
+
+def test_open_functions_say_that_they_are_open(tmp_path, monkeypatch):
+    path = COURSE.release / "2_attention_from_scratch.ipynb"
+    _, errors = execute(path, tmp_path, monkeypatch, until="## 2.2")
+    assert {output.ename for _, output in errors} <= {
+        "CheckFailed",
+        "NotImplementedError",
+        "NameError",
+    }
+    checks = [(cell, output) for cell, output in errors if cell.source.startswith("check(")]
+    assert len(checks) == 12  # nine that count, a first look at the mask, tests 1 and 2
+    for cell, output in checks:
+        assert "the TODO is still open" in output.evalue, cell.source
         assert len(output.traceback) == 1, "a sentence, not a traceback"
 
 

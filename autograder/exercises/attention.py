@@ -448,7 +448,7 @@ def make_program(name: str, cases: tuple[Case, ...]) -> str:
 def make_namespace(*codes: str) -> dict:
     """Return a namespace as the notebook has it, with right pieces, and then these codes run."""
     namespace = {
-        "torch": torch, "nn": nn, "F": nn.functional, "math": math, "np": np,
+        "torch": torch, "nn": nn, "F": nn.functional, "math": math,
         "DEVICE": torch.device("cpu"), "__name__": "notebook",
     }  # fmt: skip
     for text in (code.GIVEN, *code.REFERENCES.values(), *codes):

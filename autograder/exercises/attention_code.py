@@ -155,7 +155,7 @@ _MISTAKEN_BODIES = {
         "mask-additive": ["torch.full((n_tok, n_tok), -math.inf).triu(1)"],
         "hard-coded-device": ["torch.tril(torch.ones(n_tok, n_tok, device='cuda'))"],
         "wrong-shape": ["torch.ones(n_tok)"],
-        "not-a-tensor": ["np.tril(np.ones((n_tok, n_tok)))", "[[j <= i for j in range(n_tok)] for i in range(n_tok)]"],
+        "not-a-tensor": ["import numpy\nreturn numpy.tril(numpy.ones((n_tok, n_tok)))", "[[j <= i for j in range(n_tok)] for i in range(n_tok)]"],
     },
     "apply_causal_mask": {
         "mask-zeros-scores": ["A * mask", "torch.where(mask.bool(), A, 0)", "torch.tril(A)"],
@@ -295,7 +295,7 @@ return einops.einsum(Q, K, '... i d, ... j d -> ... i j')
         "A / (n_embd // n_heads) ** 0.5",
         "A / torch.sqrt(torch.tensor(n_embd / n_heads))",
         "A * math.sqrt(n_heads) / math.sqrt(n_embd)",
-        "A / np.sqrt(n_embd / n_heads)",
+        "import numpy\nreturn A / numpy.sqrt(n_embd / n_heads)",
         "torch.div(A, math.sqrt(n_embd / n_heads))",
         "torch.mul(A, 1 / math.sqrt(n_embd / n_heads))",
     ],

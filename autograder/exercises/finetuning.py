@@ -160,6 +160,14 @@ _DRAWERS: dict[str, Callable] = {
 }
 
 
+_DRAWS = 8  # different hidden inputs: what right code does with them is worked out once a class
+
+
+@cache
+def _draw_hidden(name: str, seed: int) -> dict:
+    return _DRAWERS[name](np.random.default_rng(seed), hidden=True)
+
+
 # ------------------------------------------------------------------------- asking and judging
 
 _PROGRAM_END = """
@@ -252,7 +260,7 @@ def _make(name: str) -> Exercise:
         reference=code.REFERENCES[name],
         program=_make_program(name),
         rule=_make_rule(name),
-        make_inputs=lambda rng: _DRAWERS[name](rng, hidden=True),
+        make_inputs=lambda rng: _draw_hidden(name, int(rng.integers(_DRAWS))),
         mistakes=tuple(Mistake(diagnosis, text) for diagnosis, text in list_mistakes(name)),
         variants=tuple(code.VARIANTS[name]),
         builds_on=BUILDS_ON.get(name, ()),

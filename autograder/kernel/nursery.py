@@ -24,12 +24,13 @@ from pathlib import Path
 from autograder.kernel import walls
 
 WARM_IMPORTS = (
-    "numpy", "torch", "torch.nn.functional", "matplotlib.figure",
+    "numpy", "torch", "torch.nn.functional", "torch._dynamo", "matplotlib.figure",
     "matplotlib.backends.backend_agg", "ipywidgets", "tqdm.auto",
     "transformers", "transformers.models.auto.modeling_auto",
     "transformers.models.auto.tokenization_auto",
     "transformers.models.roberta.modeling_roberta", "datasets",
     "course_utils.plots", "course_utils.checks", "course_utils.queries",
+    "course_utils.attention_plots", "course_utils.evaluation", "course_utils.parity",
     "ipykernel.kernelapp", "IPython.core.completer", "matplotlib_inline.backend_inline",
 )  # fmt: skip
 _PATIENCE = 120  # seconds that the imports, or a fork on a busy machine, may take

@@ -31,6 +31,7 @@ _KEPT_VARIABLES = (
     "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT",
     "OMP_NUM_THREADS", "JUPYTER_PATH", "JUPYTER_DATA_DIR",
 )  # fmt: skip
+WITH_WALLS = True  # tests switch them off, to see what holds without
 LARGEST_OUTPUT = 2 * 2**20  # characters that one cell may show
 _CUT = "[The rest of this cell's output was too long and was left out.]\n"
 _PATIENCE = 5  # seconds that a kernel gets to react to an interrupt
@@ -47,7 +48,7 @@ class _WalledSpecs(KernelSpecManager):
             metadata={
                 "kernel_provisioner": {
                     "provisioner_name": "attention-warm",
-                    "config": {"walls": True},
+                    "config": {"walls": WITH_WALLS},
                 }
             },
         )

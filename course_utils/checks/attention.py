@@ -81,6 +81,8 @@ def judge(
 
 
 def _praise(cases: Sequence[dict]) -> str:
+    if len(cases) == 1:
+        return "The numbers are right."
     return f"{len(cases)} different inputs gave the right numbers."
 
 
@@ -172,7 +174,8 @@ def _suspect_leak(cases, results) -> list[Fault]:
             continue
         kept = case["unchanged"]  # so many tokens at the start are the same in both
         if np.ndim(pair[0]) == 3 and np.shape(pair[0]) == np.shape(pair[1]):
-            moved = np.abs(np.subtract(*map(np.nan_to_num, pair)))[:, :kept]
+            with np.errstate(over="ignore", invalid="ignore"):  # scores instead of outputs
+                moved = np.nan_to_num(np.abs(np.subtract(*pair)))[:, :kept]
             if moved.max() > 1e-3:
                 return [Fault(case, "sees-future", f"moved by up to {moved.max():.3g}")]
     return []

@@ -668,6 +668,7 @@ runtime.set_seed(settings.seed)
 model = make_model()
 print(f"{model.num_parameters():,} parameters on {model.device}")
 logging.set_verbosity_error()  # the report above comes with every model; once is enough
+logging.disable_progress_bar()  # of reading and writing files, which takes no time
 
 # %% [markdown]
 # **Predict, then run.** The head is random and has seen no label. What accuracy and what loss should
@@ -687,7 +688,8 @@ print(evaluate(model, unseen))
 #
 # Now the training. `train_resumably` calls **your** `main` for one epoch after the other, and keeps
 # enough on disk to go on: if the session is lost or you stop it, run the same cell again, and it
-# continues after the last finished epoch. (In Colab, put the folder on your Drive so that it
+# continues after the last finished epoch. (Its bars all say "epoch 1" for that reason; the history
+# counts rightly. In Colab, put the folder on your Drive so that it
 # outlives the machine.) On a GPU, `mixed_precision` lets most of the work happen in 16 bits, about
 # twice as fast.
 

@@ -145,7 +145,7 @@ def test_without_namespaces_what_needs_no_walls_still_holds(
     world, blueprint, tmp_path, monkeypatch
 ):
     """The weakest isolation: no namespaces, no Landlock, the same process rights as the grader."""
-    monkeypatch.setattr("autograder.kernel.provisioner.WarmProvisioner.walls", False)
+    monkeypatch.setattr("autograder.kernel.session.WITH_WALLS", False)
     weak = [attack for attack in ATTACKS if not attack.walls and attack.seconds >= 10]
     needs_walls = {"read-source", "read-relative", "read-exercises", "import-autograder", "classmate",
                    "overwrite-classmate", "edit-gradebook", "plant-module", "plant-pth", "detach-hook",

@@ -12,6 +12,7 @@ from autograder.experiments import (
     Fastformer,
     dot_product,
     init_qkv_proj,
+    measure_cost,
     no_attention,
     run_experiment,
     share_qk,
@@ -123,7 +124,10 @@ def test_the_report_holds_every_run(tmp_path):
         e.name: run_experiment(e, corpus, Settings(n_validate=4, n_validations=1))
         for e in EXPERIMENTS[:3]
     }
-    report = write_report(runs, corpus, "python -m something")
+    costs = measure_cost(EXPERIMENTS[:3], corpus)
+    assert set(costs) == set(runs)
+    assert min(costs.values()) > 0
+    report = write_report(runs, costs, corpus, "python -m something")
     assert "`python -m something`" in report
     for name, run in runs.items():
         assert f"| {name} | {run.train_perplexity:.1f} | {run.dev_perplexity:.1f} |" in report

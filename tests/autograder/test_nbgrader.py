@@ -7,6 +7,7 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.keepsakes import NOTE
 from autograder.personas import fill_in, hand_in, make_class, solve_all
 from tests.conftest import ROOT, grade, run_nbgrader
 
@@ -27,11 +28,26 @@ def graded(tmp_path_factory):
         place.mkdir(parents=True)
         (place / f"{blueprint.name}.ipynb").write_bytes(content)
     (folder / "submitted" / "xia" / "attention" / f"{blueprint.name}.ipynb").mkdir(parents=True)
+    _hand_in_training(folder / "submitted" / "uma" / "attention")
     done = run_nbgrader("autograde", "attention", COURSE_GRADING=str(folder))
     assert done.returncode == 0, done.stderr[-3000:]
     feedback = run_nbgrader("generate_feedback", "attention", COURSE_GRADING=str(folder))
     assert feedback.returncode == 0, feedback.stderr[-3000:]
     return folder, done.stderr
+
+
+def _hand_in_training(place):
+    """Hand in notebook 2 with outputs of a training that nobody would want to run again."""
+    from autograder.blueprint import load_blueprint
+
+    blueprint = load_blueprint(ROOT, "attention", "2_attention_from_scratch")
+    notebook = fill_in(blueprint, solve_all(blueprint))
+    trained = nbformat.v4.new_output("stream", name="stdout", text="loss 5.80 after an hour\n")
+    for cell in notebook.cells:
+        if cell.cell_type == "code":  # of all these, only those of 2.2 may survive
+            cell.outputs = [trained]
+    place.mkdir(parents=True)
+    (place / f"{blueprint.name}.ipynb").write_text(nbformat.writes(notebook), "utf-8")
 
 
 def read_scores(folder):
@@ -51,14 +67,17 @@ def test_both_ways_of_grading_give_the_same_scores(graded):
     folder, _ = graded
     by_nbgrader = read_scores(folder)
     names = [name for name in by_nbgrader if name not in ("zoe", "yan", "xia")]
-    results = grade(*(folder / "submitted" / name / "attention" for name in names))
-    assert len(results) >= 10
-    for name, result in zip(names, results, strict=True):
-        by_command = {
-            grade_id: cell["score"]
-            for grade_id, cell in result["cells"].items()
-            if cell["status"] != "manual"
-        }
+    by_path: dict[str, dict] = {}
+    for result in grade(*(folder / "submitted" / name / "attention" for name in names)):
+        by_path.setdefault(result["submission"], {}).update(
+            {
+                grade_id: cell["score"]
+                for grade_id, cell in result["cells"].items()
+                if cell["status"] != "manual"
+            }
+        )
+    assert len(by_path) >= 10
+    for name, by_command in zip(names, by_path.values(), strict=True):
         assert by_command == {key: by_nbgrader[name][key] for key in by_command}, name
 
 
@@ -69,8 +88,20 @@ def test_the_class_scores_what_it_should(graded):
     }
     assert totals == {
         "ada": 12, "ben": 4, "chloe": 12, "dmitri": 10, "emre": 10, "fatima": 10, "goran": 10,
-        "hana": 0, "ivo": 12, "jing": 12, "kofi": 12, "xia": 0, "yan": 0, "zoe": 0,
+        "hana": 0, "ivo": 12, "jing": 12, "kofi": 12, "uma": 20, "xia": 0, "yan": 0, "zoe": 0,
     }  # fmt: skip
+
+
+def test_training_keeps_its_outputs_and_the_rest_is_run_again(graded):
+    path = graded[0] / "autograded/uma/attention/2_attention_from_scratch.ipynb"
+    cells = nbformat.read(path, as_version=4).cells
+    kept = [cell for cell in cells if "loss 5.80" in str(cell.get("outputs"))]
+    assert any("history = train(" in cell.source for cell in kept)
+    for cell in kept:
+        assert cell.metadata["course"]["keep"] == "outputs"
+        assert cell.outputs[0].text.startswith(NOTE)
+    page = (graded[0] / "feedback/uma/attention/2_attention_from_scratch.html").read_text("utf-8")
+    assert "loss 5.80 after an hour" in page
 
 
 def test_untouched_answers_get_zero_and_written_ones_wait_for_a_person(graded):
