@@ -42,11 +42,11 @@ def train_resumably(main: Main, model, dataloaders, optimizer, num_epochs, check
         attempt = folder / "resume" / "attempt"
         shutil.rmtree(attempt, ignore_errors=True)
         try:
-            (record,) = main(model, dataloaders, optimizer, 1, attempt)
-            history.append({**record, "epoch": epoch})
+            history.append(
+                {**_run_one_epoch(main, model, dataloaders, optimizer, attempt), "epoch": epoch}
+            )
             if _leads(history):
-                for path in attempt.iterdir():
-                    os.replace(path, folder / path.name)
+                _move_contents(attempt, folder)
             saved.store(run, model, optimizer, dataloaders, history)
         except KeyboardInterrupt:
             print(f"Stopped in epoch {epoch}. {saved.advise(epoch - 1)}")
@@ -118,6 +118,27 @@ class _Saved:
                 f"No saved state in {self.folder} can be read. Delete that folder to start over."
             )
         return []
+
+
+def _run_one_epoch(main: Main, model, dataloaders, optimizer, folder: Path) -> dict:
+    """Let `main` train for one epoch into an empty folder; return what it recorded."""
+    history = main(model, dataloaders, optimizer, 1, folder)
+    if not isinstance(history, list) or len(history) != 1:
+        raise TypeError(
+            "Asked for one epoch, main should return a history of one epoch: a list with one "
+            f'{{"epoch", "train", "validation"}}. It returned {history!r}.'
+        )
+    if not folder.is_dir():
+        raise FileNotFoundError("main saved no model in the checkpoint_dir that it was given.")
+    return history[0]
+
+
+def _move_contents(source: Path, target: Path) -> None:
+    """Move files and folders one by one over those of the same name."""
+    for path in source.iterdir():
+        if path.is_dir():
+            shutil.rmtree(target / path.name, ignore_errors=True)
+        os.replace(path, target / path.name)
 
 
 def _leads(history: list[dict]) -> bool:

@@ -28,6 +28,8 @@ for line in sys.stdin:
     seconds = time.perf_counter() - began
     AutoTokenizer.from_pretrained(model.place)
     AutoModelForSequenceClassification.from_pretrained(model.place)
+    if model.source == "hub":
+        AutoModelForSequenceClassification.from_pretrained("roberta-base")
     print(json.dumps({
         "model": model.source, "data": data.source, "seconds": seconds,
         "problems": [model.problem, data.problem],

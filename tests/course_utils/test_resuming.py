@@ -171,3 +171,21 @@ def test_a_mistake_in_main_comes_through_unchanged(tmp_path):
 
     with pytest.raises(IndexError, match="the learner's own"):
         train_resumably(broken, *make_tiny_run(), 1, tmp_path)
+
+
+def test_a_main_that_returns_or_saves_nothing_is_told(tmp_path):
+    with pytest.raises(TypeError, match="It returned None"):
+        train_resumably(lambda *_: None, *make_tiny_run(), 1, tmp_path)
+    record = {"epoch": 1, "train": {}, "validation": {"accuracy": 0.5}}
+    with pytest.raises(FileNotFoundError, match="saved no model"):
+        train_resumably(lambda *_: [record], *make_tiny_run(), 1, tmp_path)
+
+
+def test_a_main_that_saves_into_folders_of_its_own(tmp_path):
+    def main(model, loaders, optimizer, num_epochs, folder):
+        (record,) = pipeline.main(model, loaders, optimizer, num_epochs, folder / "best")
+        record["validation"]["accuracy"] = len(list((tmp_path / "resume").iterdir())) / 10
+        return [record]
+
+    assert len(train_resumably(main, *make_tiny_run(), 3, tmp_path)) == 3
+    assert (tmp_path / "best" / "config.json").exists()
