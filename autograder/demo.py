@@ -30,26 +30,26 @@ def run_demo(course: Course) -> None:
     changed = build(course)
     console.print(f"      {len(changed)} files written" if changed else "      up to date")
 
-    from autograder.blueprint import load_blueprint
-    from autograder.personas import NOTEBOOK, hand_in, make_class
+    from autograder.blueprint import load_blueprints
+    from autograder.personas import hand_in, make_class
 
-    blueprint = load_blueprint(course.root, course.assignment, NOTEBOOK)
+    blueprints = list(load_blueprints(course).values())
     folder = course.root / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
-    people = make_class(blueprint)
+    people = make_class(blueprints)
     for persona in people:
-        hand_in(persona, blueprint, folder / "submitted")
-    console.print(f"[bold]2/4[/] submit  {len(people)} students hand in")
+        hand_in(persona, blueprints, folder / "submitted")
+    waiting = len(list((folder / "submitted").glob("*/*/*.ipynb")))
+    console.print(f"[bold]2/4[/] submit  {len(people)} students hand in {waiting} notebooks")
 
-    waiting = sum(persona.hands_in for persona in people)
     _run_nbgrader("3/4", "autograde", "Autograding", waiting, course)
     _run_nbgrader("4/4", "generate_feedback", "Converting notebook", waiting, course)
 
     console.print()
-    console.print(_make_table(people, folder, course, blueprint.name))
-    console.print(f"Feedback pages, one a student:  {FOLDER}/feedback/")
-    console.print(f"For example:                    {FOLDER}/feedback/ada/{course.assignment}/"
-                  f"{blueprint.name}.html")  # fmt: skip
+    console.print(_make_table(people, folder, course))
+    console.print(f"Feedback pages, one a notebook: {FOLDER}/feedback/")
+    example = f"{FOLDER}/feedback/ada/{course.assignment}/{blueprints[0].name}.html"
+    console.print(f"For example: {example}")
     console.print("Real submissions go to grading/submitted/; the demo never touches them.")
 
 
@@ -100,7 +100,7 @@ def _stream_nbgrader(command: str, course: Course, log: list[str]) -> Iterator[s
     log.append(str(process.returncode))
 
 
-def _make_table(people, folder: Path, course: Course, notebook: str) -> Table:
+def _make_table(people, folder: Path, course: Course) -> Table:
     from nbgrader.api import Gradebook, MissingEntry
 
     table = Table(box=box.ROUNDED, title="The class", title_style="bold")
@@ -111,43 +111,47 @@ def _make_table(people, folder: Path, course: Course, notebook: str) -> Table:
     with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", course.id) as gradebook:
         for persona in people:
             try:
-                graded = gradebook.find_submission_notebook(
-                    notebook, course.assignment, persona.name
-                )
-                cells = [grade for grade in graded.grades if grade.cell.cell_type == "code"]
+                submission = gradebook.find_submission(course.assignment, persona.name)
+                cells = [
+                    grade
+                    for notebook in submission.notebooks
+                    for grade in notebook.grades
+                    if grade.cell.cell_type == "code"
+                ]
                 score = (
                     f"{sum(g.auto_score for g in cells):g} / {sum(g.max_score for g in cells):g}"
                 )
             except MissingEntry:
                 score = "–"
+            words = [
+                line
+                for plan in course.notebooks
+                for line in _describe(folder, persona.name, course, plan.name)
+            ]
             table.add_row(
-                persona.name,
-                persona.story,
-                score,
-                _describe(folder, persona.name, course, notebook),
+                persona.name, persona.story, score, "\n".join(words) or "[green]nothing[/]"
             )
     return table
 
 
-def _describe(folder: Path, name: str, course: Course, notebook: str) -> str:
-    """Say in a few words what went wrong for one student."""
+def _describe(folder: Path, name: str, course: Course, notebook: str) -> list[str]:
+    """Say in a few words what went wrong for one student in one notebook."""
     import nbformat
 
     path = folder / "autograded" / name / course.assignment / f"{notebook}.ipynb"
     if not path.is_file():
-        return "[yellow]no notebook handed in[/]"
+        return [f"[yellow]{notebook}: not handed in[/]"]
     result = nbformat.read(path, as_version=4).metadata["course"]["result"]
     judged = {k: cell for k, cell in result["cells"].items() if cell["status"] != "manual"}
     still_open = [k for k, cell in judged.items() if cell["diagnosis"] == "todo-open"]
     words = [
         f"[red]{escape(grade_id.removeprefix('test_'))}:[/] {escape(_in_words(cell['diagnosis']))}"
         for grade_id, cell in judged.items()
-        if cell["diagnosis"] and grade_id not in still_open
+        if cell["diagnosis"] and cell["status"] != "passed" and grade_id not in still_open
     ]
     if still_open:
-        words.append(f"[yellow]{len(still_open)} of {len(judged)} still open[/]")
-    words += [f"[dim]{escape(_shorten(repair))}[/]" for repair in result["repairs"]]
-    return "\n".join(words) or "[green]nothing[/]"
+        words.append(f"[yellow]{notebook}: {len(still_open)} of {len(judged)} still open[/]")
+    return words + [f"[dim]{escape(_shorten(repair))}[/]" for repair in result["repairs"]]
 
 
 def _in_words(diagnosis: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,19 +13,17 @@ from nbformat import NotebookNode
 from autograder.blueprint import Blueprint
 from autograder.exercises import EXERCISES
 
-NOTEBOOK = "1_query_crafting"
-
 
 @dataclass(frozen=True)
 class Persona:
-    """A made-up student: a name, a story, and how the notebook is filled in and damaged."""
+    """A made-up student: a name, a story, and how the notebooks are filled in and damaged."""
 
     name: str
     story: str
     codes: dict[str, str] = field(default_factory=dict)
     damage: Callable[[NotebookNode], None] | None = None
     writes: bool = True  # fills in the written answers
-    hands_in: bool = True
+    leaves_out: str | None = None  # a notebook that is not handed in
 
 
 def fill_in(blueprint: Blueprint, codes: dict[str, str], answer: str | None = None) -> NotebookNode:
@@ -50,12 +48,18 @@ def solve_all(blueprint: Blueprint) -> dict[str, str]:
     }
 
 
-def make_class(blueprint: Blueprint) -> list[Persona]:
-    """Return a small class for notebook 1: each student shows one thing that happens."""
-    right = solve_all(blueprint)
+def make_class(blueprints: Iterable[Blueprint]) -> list[Persona]:
+    """Return a small class: each student shows one thing that happens."""
+    right: dict[str, str] = {}
+    for blueprint in blueprints:
+        right |= solve_all(blueprint)
 
     def mistaken(**codes: str) -> dict[str, str]:
-        return right | {name: f"{name} = {code}" for name, code in codes.items()}
+        """Everything right but these: code for a query or key, a mistake's name for the rest."""
+        wrong = {
+            name: _find_mistake(name, code) or f"{name} = {code}" for name, code in codes.items()
+        }
+        return right | {name: code for name, code in wrong.items() if name in right}
 
     return [
         Persona("ada", "everything right", right),
@@ -65,7 +69,11 @@ def make_class(blueprint: Blueprint) -> list[Persona]:
             "right, in lists and NumPy arrays",
             mistaken(q_select_first="(10 * K[0]).tolist()", Q_identity="(9 * K).numpy()"),
         ),
-        Persona("dmitri", "picked the wrong sign", mistaken(q_select_first="-10 * K[0]")),
+        Persona(
+            "dmitri",
+            "wrong sign; softmax over the wrong axis",
+            mistaken(q_select_first="-10 * K[0]", attn_softmax="softmax-over-queries"),
+        ),
         Persona(
             "emre",
             "query of 1.3.2 far too long",
@@ -84,23 +92,30 @@ def make_class(blueprint: Blueprint) -> list[Persona]:
         Persona("ivo", "raises an error at the top", right, damage=_raise_at_top),
         Persona("jing", "duplicated cells", right, damage=_duplicate_cells),
         Persona("kofi", "metadata gone", right, damage=_strip_metadata),
-        Persona("lena", "did not hand in this notebook", right, hands_in=False),
+        Persona("lena", "left a notebook out", right, leaves_out="1_query_crafting"),
     ]
 
 
-def hand_in(persona: Persona, blueprint: Blueprint, folder: Path) -> None:
+def hand_in(persona: Persona, blueprints: Iterable[Blueprint], folder: Path) -> None:
     """Write a persona's submission as nbgrader expects it: one folder a student."""
-    place = folder / persona.name / blueprint.assignment
-    place.mkdir(parents=True, exist_ok=True)
-    if not persona.hands_in:
-        (place / "notes.txt").write_text("I will hand the notebook in later.\n", "utf-8")
-        return
-    answer = "The softmax turns the scores into shares." if persona.writes else None
-    notebook = fill_in(blueprint, persona.codes, answer)
-    if persona.damage:
-        persona.damage(notebook)
-    path = place / f"{blueprint.name}.ipynb"
-    path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    for blueprint in blueprints:
+        place = folder / persona.name / blueprint.assignment
+        place.mkdir(parents=True, exist_ok=True)
+        if persona.leaves_out == blueprint.name:
+            (place / "notes.txt").write_text("I will hand the notebook in later.\n", "utf-8")
+            continue
+        answer = "The softmax turns the scores into shares." if persona.writes else None
+        notebook = fill_in(blueprint, persona.codes, answer)
+        if persona.damage:
+            persona.damage(notebook)
+        path = place / f"{blueprint.name}.ipynb"
+        path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _find_mistake(name: str, slug: str) -> str | None:
+    exercise = EXERCISES.get(name)
+    found = (m.code for m in exercise.mistakes if m.diagnosis == slug) if exercise else ()
+    return next(iter(found), None)
 
 
 def _keep(codes: dict[str, str], names: str) -> dict[str, str]:
