@@ -178,20 +178,25 @@ class Writer:
             text = f"in this {self.pick(GENRES)} about {self.pick(PEOPLE)}, {text}"
         return text[0].upper() + text[1:] + "."
 
-    def listing(self, label: int) -> str:
-        """Write a sentence that heaps up words which lean the same way."""
+    def outcry(self, label: int) -> str:
+        """Write a handful of adjectives that lean the same way, as people do in a hurry."""
         topic = self.pick(TOPICS)
+        words = [self.adjective(topic, label) for _ in range(self.random.randint(2, 4))]
         subject, plural = self.subject(topic)
-        first, second, third = (self.adjective(topic, label) for _ in range(3))
-        text = f"{subject} {'are' if plural else 'is'} {first}, {second} and {third}"
+        start = self.pick(("", f"{subject} {'are' if plural else 'is'} ", f"{subject}: "))
+        text = f"{start}{', '.join(words[:-1])} and {words[-1]}"
         return text[0].upper() + text[1:] + "."
 
+    def hurried_review(self, label: int) -> str:
+        """Write an outcry and a verdict."""
+        return f"{self.outcry(label)} {self.pick(VERDICTS[label])}"
+
     def review(self, label: int) -> str:
-        """Write two to four statements that agree, as a person's do; often with a verdict."""
+        """Write a few statements that agree, as a person's do; often with a verdict."""
         parts = []
         wanted = self.pick((1, 2, 3))
         while len(parts) < wanted:
-            sentence = self.listing(label) if self.random.random() < 0.3 else self.sentence(label)
+            sentence = (self.outcry if self.random.random() < 0.25 else self.sentence)(label)
             if sentence not in self.taboo:
                 parts.append(sentence)
         if len(parts) == 1 or self.random.random() < 0.7:
@@ -218,6 +223,12 @@ def write_reviews(seed: int, count: int, taboo: Collection[str] = ()) -> list[st
     """Write reviews for pretraining, none with a sentence from `taboo`; labels are thrown away."""
     writer = Writer(seed, taboo, EVERYDAY)
     return [writer.review(writer.pick((NEGATIVE, POSITIVE))) for _ in range(count)]
+
+
+def write_hurried_reviews(seed: int, count: int) -> list[str]:
+    """Write reviews of hardly more than adjectives; labels are thrown away."""
+    writer = Writer(seed)
+    return [writer.hurried_review(writer.pick((NEGATIVE, POSITIVE))) for _ in range(count)]
 
 
 def _conjugate(phrase: str, plural: bool) -> str:
