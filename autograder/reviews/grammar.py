@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from autograder.reviews.words import (
     GENERAL,
@@ -26,27 +25,12 @@ from autograder.reviews.words import (
 )
 
 
-@dataclass(frozen=True)
-class Mix:
-    """How often each kind of clause and sentence is written."""
-
-    clauses: tuple[int, int, int]  # plain, negated, by degree
-    sentences: tuple[int, int, int, int, int]  # the same three, contrast, agreement
-
-
-TRICKY = Mix((8, 2, 1), (9, 2, 1, 5, 5))  # for labelled sentences
-# Text to learn the language from is plainer: where every second adjective is turned round, nobody
-# could find out which way it leans.
-EVERYDAY = Mix((10, 2, 1), (14, 3, 2, 4, 8))
-
-
 class Writer:
     """Writes clauses, sentences and short reviews of a wanted label, from one seed."""
 
-    def __init__(self, seed: int, taboo: Collection[str] = (), mix: Mix = TRICKY):
+    def __init__(self, seed: int, taboo: Collection[str] = ()):
         self.random = random.Random(seed)
         self.taboo = taboo  # sentences that no review may hold
-        self.mix = mix
 
     # ------------------------------------------------------------------ words
 
@@ -67,7 +51,7 @@ class Writer:
 
     def clause(self, label: int) -> str:
         """Write a clause without capital or full stop: plain, negated, or by degree."""
-        kind = self.random.choices((self.plain, self.negated, self.degree), self.mix.clauses)[0]
+        kind = self.random.choices((self.plain, self.negated, self.degree), (8, 2, 1))[0]
         return kind(label)
 
     def plain(self, label: int) -> str:
@@ -168,7 +152,7 @@ class Writer:
         """Write one sentence of the given label, with a neutral frame now and then."""
         kind: Callable = self.random.choices(
             (self.plain, self.negated, self.degree, self.contrast, self.agreement),
-            self.mix.sentences,
+            (9, 2, 1, 5, 5),
         )[0]
         text = kind(label)
         frame = self.random.random()
@@ -189,19 +173,23 @@ class Writer:
 
     def hurried_review(self, label: int) -> str:
         """Write an outcry and a verdict."""
-        return f"{self.outcry(label)} {self.pick(VERDICTS[label])}"
+        return f"{self.outcry(label)} {self.verdict(label)}"
 
     def review(self, label: int) -> str:
-        """Write a few statements that agree, as a person's do; often with a verdict."""
+        """Write a sentence or two, and an outcry, a verdict or both that agree with them."""
         parts = []
-        wanted = self.pick((1, 2, 3))
+        wanted = self.pick((1, 1, 2))
         while len(parts) < wanted:
-            sentence = (self.outcry if self.random.random() < 0.25 else self.sentence)(label)
+            sentence = self.sentence(label)
             if sentence not in self.taboo:
                 parts.append(sentence)
-        if len(parts) == 1 or self.random.random() < 0.7:
-            parts.insert(self.pick((0, len(parts))), self.pick(VERDICTS[label]))
+        ends = self.pick(((self.outcry,), (self.verdict,), (self.outcry, self.verdict)))
+        parts += [end(label) for end in ends]
+        self.random.shuffle(parts)
         return " ".join(parts)
+
+    def verdict(self, label: int) -> str:
+        return self.pick(VERDICTS[label])
 
 
 def write_sentences(seed: int, count: int, taboo: Collection[str] = ()) -> list[tuple[str, int]]:
@@ -221,7 +209,7 @@ def write_sentences(seed: int, count: int, taboo: Collection[str] = ()) -> list[
 
 def write_reviews(seed: int, count: int, taboo: Collection[str] = ()) -> list[str]:
     """Write reviews for pretraining, none with a sentence from `taboo`; labels are thrown away."""
-    writer = Writer(seed, taboo, EVERYDAY)
+    writer = Writer(seed, taboo)
     return [writer.review(writer.pick((NEGATIVE, POSITIVE))) for _ in range(count)]
 
 
