@@ -116,13 +116,14 @@ def _change_root(plan: Plan) -> None:
     root.mkdir()
     _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=16m,mode=755")
     size = f"size={plan.limits.folder_size},mode=1777"
+    # First of all: what may be seen can lie below one of these.
+    for name in ("tmp", "var/tmp", "dev/shm"):
+        _mount("tmpfs", _make_folder(root / name), "tmpfs", _NOSUID | _NODEV, size)
     for name in (*_SYSTEM_FOLDERS, *_SYSTEM_FILES, *plan.visible):
         if os.path.islink(name) and name in _SYSTEM_FOLDERS:
             _place(root, name).symlink_to(os.readlink(name))
         elif os.path.exists(name):
             _bind(name, _make_place(root, name), read_only=True)
-    for name in ("tmp", "var/tmp", "dev/shm"):
-        _mount("tmpfs", _make_folder(root / name), "tmpfs", _NOSUID | _NODEV, size)
     for name in _DEVICES:
         (root / "dev" / name).touch()
         _mount(f"/dev/{name}", root / "dev" / name, None, _BIND)
