@@ -123,7 +123,8 @@ def _run_and_judge(notebook, blueprint, folder, cell_timeout, seed, flags) -> di
             if slot and slot.role == "check":
                 exercise = EXERCISES[slot.exercise]
                 verdict = _ask(kernel, exercise, exercise.program, slot.points, seed)
-                verdicts[slot.grade_id] = _explain(verdict, runs.get(slot.exercise))
+                run = runs.get(exercise.solved_in or slot.exercise)
+                verdicts[slot.grade_id] = _explain(verdict, run)
             elif keepsakes.is_kept(cell):
                 cell.outputs = keepsakes.keep_outputs(cell)
             else:

@@ -7,10 +7,11 @@ import math
 
 import numpy as np
 
-from autograder.exercises import attention
+from autograder.exercises import attention, finetuning
 from course_utils.checks.attention import encode_array
 
 ATTENTION_FILE = "course_utils/checks/attention.json"
+FINETUNING_FILE = "course_utils/checks/finetuning.json"
 _TOLERANCE = 1e-3  # between numbers from different CPUs
 
 
@@ -20,7 +21,11 @@ def make_answer_files() -> dict[str, bytes]:
         exercise.name: _encode_probes(attention.make_probes(exercise.name))
         for exercise in attention.EXERCISES
     }
-    return {ATTENTION_FILE: _write(probes)}
+    trials = {
+        exercise.name: _encode_trial(finetuning.make_numbers(exercise.name))
+        for exercise in finetuning.EXERCISES
+    }
+    return {ATTENTION_FILE: _write(probes), FINETUNING_FILE: _write(trials)}
 
 
 def are_alike(one, other) -> bool:
@@ -47,6 +52,17 @@ def _encode_probes(probes: dict) -> dict:
             [[diagnosis, _encode_all(outputs, 4)] for diagnosis, outputs in probes["mistakes"]],
             {key: v for key, v in _encode_all(probes["right"], 4).items() if key.endswith(".out")},
         ),
+    }
+
+
+def _encode_trial(numbers: dict) -> dict:
+    right = _encode_all(numbers["right"])
+    telling = {key: value for key, value in right.items() if key in finetuning.TELLING}
+    mistakes = [[diagnosis, _encode_all(found)] for diagnosis, found in numbers["mistakes"]]
+    return {
+        "inputs": _encode_all(numbers["inputs"]),
+        "right": right,
+        "mistakes": _drop_repeated(mistakes, telling),
     }
 
 

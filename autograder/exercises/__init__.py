@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from autograder.exercises import attention, query_crafting
+from autograder.exercises import attention, finetuning, query_crafting
 from autograder.exercises.base import Exercise, Mistake, Ruling
 
 if TYPE_CHECKING:
     from autograder.judge import Verdict
 
 EXERCISES: dict[str, Exercise] = {
-    exercise.name: exercise for exercise in (*query_crafting.EXERCISES, *attention.EXERCISES)
+    exercise.name: exercise
+    for exercise in (*query_crafting.EXERCISES, *attention.EXERCISES, *finetuning.EXERCISES)
 }
 
 

@@ -53,6 +53,7 @@ class Exercise:
     builds_on: tuple[str, ...] = ()  # names of exercises whose pieces it uses
     together: tuple[tuple[str, ...], ...] = ()  # pieces that only fit each other
     watched: tuple[str, ...] = ()  # names whose use a person should know about
+    solved_in: str = ""  # the cell that defines it, when that has another name
 
     def draw_inputs(self, seed: int = COURSE_SEED) -> dict:
         """Return the arrays that travel with the program."""

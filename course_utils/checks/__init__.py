@@ -6,12 +6,13 @@ is a good sign, not a mark.
 
 from __future__ import annotations
 
-from course_utils.checks import attention, query_crafting
+from course_utils.checks import attention, finetuning, query_crafting
 from course_utils.checks.findings import CheckFailed, Finding
 
 _EXAMINERS = {
     **{name: query_crafting.examine for name in query_crafting.ITEMS},
     **{name: attention.examine for name in attention.FUNCTIONS},
+    **{name: finetuning.examine for name in finetuning.NAMES},
 }
 
 

@@ -192,15 +192,16 @@ def load_probes() -> dict:
     return {
         name: {
             "cases": probes["cases"],
-            "arrays": _decode_all(probes["arrays"]),
-            "right": _decode_all(probes["right"]),
-            "mistakes": [(slug, _decode_all(outputs)) for slug, outputs in probes["mistakes"]],
+            "arrays": decode_arrays(probes["arrays"]),
+            "right": decode_arrays(probes["right"]),
+            "mistakes": [(slug, decode_arrays(outputs)) for slug, outputs in probes["mistakes"]],
         }
         for name, probes in stored.items()
     }
 
 
-def _decode_all(stored: dict) -> dict:
+def decode_arrays(stored: dict) -> dict:
+    """Read arrays that `encode_array` wrote; words stay words."""
     return {
         key: value if isinstance(value, str) else _decode(value) for key, value in stored.items()
     }

@@ -1,0 +1,1 @@
+"""How the course's own reviews and its small RoBERTa were made: words, grammar, pretraining."""

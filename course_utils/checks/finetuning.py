@@ -1,0 +1,563 @@
+"""Notebook 3's checks: what did this code do to a model, and if that is wrong, which mistake is it?
+
+`finetuning_trials` runs a learner's code on models that keep a diary. What a right solution's diary
+holds, and what some mistakes report, are numbers in finetuning.json beside this file, made by
+`python -m autograder build`; there is no code in here that trains or evaluates.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from course_utils.checks.attention import decode_arrays
+from course_utils.checks.findings import Finding
+from course_utils.checks.finetuning_words import WORDS
+
+NAMES = (
+    "SST2Dataset",
+    "collate_fn",
+    "make_dataloaders",
+    "compute_accuracy",
+    "train_one_epoch",
+    "evaluate",
+    "main",
+)
+SPLITS = ("train", "validation", "test")
+_BACKWARD, _STEP, _CLEAR = 1, 2, 3  # events, as the trials write them down
+_TOLERANCE = 1e-4  # a rounded accuracy may pass; a mean of batch means may not
+_VAGUE = {"wrong-loss", "wrong-accuracy", "wrong-weights"}  # a known mistake may say more
+
+Mistakes = Callable[[], Iterable[tuple[str, Mapping]]]
+Fault = tuple[str, str]  # a key of WORDS, and the number or words to it
+
+
+def examine(name: str, value, **others) -> Finding:
+    """Examine a learner's class or function on the visible trial.
+
+    `others` are pieces that it works with: make_dataloaders needs SST2Dataset.
+    """
+    from course_utils.checks.finetuning_trials import run_trial
+
+    stored = load_numbers()[name]
+    piece = "SST2Dataset" if name == "collate_fn" else name
+    quiet = io.StringIO()  # bars and prints of the learner's code on a tiny model help nobody
+    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+        results = run_trial(name, {**others, piece: value}, stored["inputs"])
+    results = {key: to_numbers(value) for key, value in results.items()}
+    return judge(name, results, stored["right"], lambda: stored["mistakes"], stored["inputs"])
+
+
+def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dict) -> Finding:
+    """Judge what a trial wrote down, however it was come by: here or from a graded kernel."""
+    if not results:
+        return Finding(False, "nothing came back.", "no-answer")
+    faults = _FINDERS[name](results, right, inputs)
+    fault = next(faults, None)
+    if fault is None:
+        return Finding(True, _PRAISE[name])
+    diagnosis, words = fault
+    if diagnosis in _VAGUE:
+        diagnosis = _find_mistake(results, right, mistakes) or diagnosis
+    return Finding(False, WORDS[diagnosis], diagnosis, (f"{words}.",) if words else ())
+
+
+_PRAISE = {
+    "SST2Dataset": "Length, items and loops are as they should be.",
+    "collate_fn": "Keys, shapes, padding, cutting and labels are as they should be.",
+    "make_dataloaders": "Splits, order, batch size and batches are as they should be.",
+    "compute_accuracy": "Four different inputs gave the right numbers.",
+    "train_one_epoch": "One epoch on a tiny model gave the right weights, loss and accuracy.",
+    "evaluate": "A tiny model was left as it was, and its loss and accuracy are right.",
+    "main": "History and checkpoint are right, and the test split was left alone.",
+}
+
+
+# ------------------------------------------------------------------------- reading results
+
+
+def to_numbers(value):
+    """Turn a trial's value into an array; a Problem stays words."""
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().numpy()
+    return np.asarray(value)
+
+
+def _number(results: dict, key: str, default: float = float("nan")) -> float:
+    value = results.get(key)
+    if value is None or isinstance(value, str) or np.size(value) != 1:
+        return default
+    return float(np.reshape(value, -1)[0])
+
+
+def _list(results: dict, key: str) -> list:
+    value = results.get(key)
+    return [] if value is None or isinstance(value, str) else np.reshape(value, -1).tolist()
+
+
+def _close(one: float, other: float) -> bool:
+    return abs(one - other) <= _TOLERANCE * max(1.0, abs(other))
+
+
+def _alike(one, other) -> bool:
+    if one is None or isinstance(one, str) or np.shape(one) != np.shape(other):
+        return False
+    return bool(np.allclose(np.asarray(one, float), np.asarray(other, float), 1e-4, 1e-5))
+
+
+_PROBLEMS = {
+    "open": "todo-open",
+    "undefined": "not-defined",
+    "not-callable": "not-a-function",
+    "none": "returned-none",
+    "keys": "wrong-keys",
+    "samples": "samples-changed",
+    "number": "not-a-number",
+    "type": "not-a-dict",
+    "batch": "collate-forgotten",
+}
+
+
+def _read_problem(problem: str) -> Fault:
+    kind, _, words = problem.partition("|")
+    if kind == "raised":
+        return _read_error(words)
+    if kind == "keys":
+        words = f"It has: {words}"
+    elif kind == "type":
+        words = f"It is of type {words}"
+    return _PROBLEMS.get(kind, "raised"), words
+
+
+def _read_error(words: str) -> Fault:
+    """Name an error that says by itself which mistake it comes from."""
+    lower = words.lower()
+    gradients = "element 0 of tensors does not require grad" in lower
+    for sign, diagnosis in (
+        (gradients, "no-grad-in-training"),
+        ("torch not compiled with cuda" in lower, "hard-coded-device"),
+        ("no nvidia driver" in lower or "cuda driver" in lower, "hard-coded-device"),
+        ("token_type_ids" in lower, "token-type-ids"),
+        ("name 'tokenizer' is not defined" in lower, "global-tokenizer"),
+        ("activate truncation and/or padding" in lower, "padding-forgotten"),
+        ("default_collate: batch must contain" in lower, "collate-forgotten"),
+        ("non-iterator" in lower, "iter-not-an-iterator"),
+        ("could not infer output dtype" in lower, "mean-of-integers"),
+        ("modified by an inplace operation" in lower, "step-before-backward"),
+        ("input dtype must be either a floating point" in lower, "mean-of-integers"),
+    ):
+        if sign:
+            return diagnosis, words
+    return "raised", words
+
+
+def _find_problem(results: dict, *keys: str) -> Iterator[Fault]:
+    for key in ("problem", *keys):
+        if isinstance(results.get(key), str):
+            yield _read_problem(results[key])
+
+
+# ----------------------------------------------------------------------- dataset and batches
+
+
+def _check_dataset(results, right, inputs) -> Iterator[Fault]:
+    yield from _find_problem(results)
+    counts = {case: len(inputs[f"{case}.labels"]) for case in ("many", "one")}
+    for what in ("length", "items", "pass"):  # an open TODO says more than what it leads to
+        if str(results.get(f"many.{what}")).startswith("open|"):
+            yield "todo-open", ""
+    lengths = [_number(results, f"{case}.length") for case in counts]
+    if any(isinstance(results.get(f"{case}.length"), str) for case in counts):
+        yield from _find_problem(results, "many.length", "one.length")
+    if lengths != list(counts.values()):
+        words = f"For {counts['many']} examples it says {lengths[0]:g}"
+        if lengths[0] == lengths[1]:
+            yield "length-fixed", words
+        yield ("length-off" if abs(lengths[0] - counts["many"]) == 1 else
+               "length-of-one-example"), words  # fmt: skip
+    for case, count in counts.items():
+        yield from _find_problem(results, f"{case}.items")
+        *places, stranger = _list(results, f"{case}.items") or [-1, 2]
+        if stranger:
+            yield _STRANGERS.get(int(stranger), "item-not-an-example"), ""
+        if places != [*range(count), count - 1]:
+            words = f"Indices 0 to {count - 1} and -1 gave places {places}"
+            yield ("item-always-first" if set(places) == {0} else "wrong-item"), words
+    yield from _find_problem(results, "many.pass", "one.pass")
+    for case, count in counts.items():
+        first, second = _list(results, f"{case}.pass"), _list(results, f"{case}.again")
+        if first != [*range(count), 0]:
+            yield "iter-wrong-items", ""
+        if second != first or _number(results, f"{case}.nested") != count**2:
+            yield "iterates-once", ""
+
+
+_STRANGERS = {1: "item-is-text", 2: "item-not-an-example", 3: "returned-none"}
+
+
+def _check_collate(results, right, inputs) -> Iterator[Fault]:
+    yield from _find_problem(results)
+    cases = ("short", "long", "one")
+    for case in cases:
+        problem = results.get(f"{case}.problem")
+        if isinstance(problem, str):
+            if "positional argument" in problem and "collate_fn" in problem:
+                yield "not-static", problem.partition("|")[2]
+            if problem.startswith("keys|") and "input_ids" in problem:
+                yield "wrong-keys", f"It has: {problem.partition('|')[2]}"
+            yield _read_problem(problem)
+        if isinstance(results.get(f"{case}.bound.problem"), str):
+            yield "not-static", results[f"{case}.bound.problem"].partition("|")[2]
+    for case in cases:
+        yield from _check_labels(case, results, right)
+        ids, mask = results.get(f"{case}.input_ids"), results.get(f"{case}.attention_mask")
+        if isinstance(ids, str):
+            listed = ids == "type|list"
+            yield ("not-tensors" if listed else "encoding-is-bare"), ids.partition("|")[2]
+        if isinstance(mask, str):
+            yield "mask-dropped", ""
+        if np.shape(ids) != np.shape(right[f"{case}.input_ids"]):
+            yield (
+                _name_width(case, ids, right[f"{case}.input_ids"], results),
+                (
+                    f"For {len(inputs[f'{case}.labels'])} texts input_ids has the shape {np.shape(ids)}"
+                ),
+            )
+        if not np.array_equal(ids, right[f"{case}.input_ids"]):
+            yield _name_tokens(ids), ""
+        if not np.array_equal(mask, right[f"{case}.attention_mask"]):
+            yield "mask-dropped", ""
+        if _number(results, f"{case}.encoding") != 1:
+            yield "encoding-is-bare", ""
+
+
+def _check_labels(case, results, right) -> Iterator[Fault]:
+    labels, wanted = results.get(f"{case}.labels"), right[f"{case}.labels"]
+    if isinstance(labels, str) or labels is None:
+        yield "labels-not-a-tensor", f"They are of type {str(labels).partition('|')[2]}"
+    elif labels.shape != wanted.shape:
+        yield "labels-wrong-shape", f"Their shape is {labels.shape}, it should be {wanted.shape}"
+    elif labels.dtype != np.int64:
+        yield "labels-not-long", f"Their type is {labels.dtype}"
+    elif not np.array_equal(labels, wanted):
+        yield "wrong-labels", ""
+
+
+def _name_width(case, ids, wanted, results) -> str:
+    width, right_width = np.shape(ids)[-1] if np.ndim(ids) == 2 else 0, wanted.shape[-1]
+    if np.ndim(ids) == 2 and np.asarray(ids)[0, 0] != 0:
+        return "special-tokens-left-out"
+    if case == "long":
+        uncut = {550: "max-length-forgotten", 602: "truncation-forgotten"}
+        return uncut.get(width, "wrong-max-length")
+    return "padded-to-maximum" if width > right_width else "wrong-tokens"
+
+
+def _name_tokens(ids) -> str:
+    known = np.asarray(ids)
+    unknown = (known > 203).any() or (known[:, 1:-1] == 3).any()
+    return "global-tokenizer" if unknown or known[0, 0] != 0 else "wrong-tokens"
+
+
+def _check_dataloaders(results, right, inputs) -> Iterator[Fault]:
+    problem = results.get("problem")
+    if isinstance(problem, str):
+        kind, _, words = problem.partition("|")
+        if kind == "keys":
+            missing = set(words.split(", ")) < set(SPLITS)
+            yield ("split-missing" if missing else "wrong-keys"), f"It has: {words}"
+        if kind == "loader":
+            yield "not-dataloaders", f"One is of type {words}"
+        yield _read_problem(problem)
+    counts = {split: len(inputs[f"{split}.labels"]) for split in SPLITS}
+    first = {split: _list(results, f"{split}.first") for split in SPLITS}
+    starts = {split: 40 * place for place, split in enumerate(SPLITS)}
+    for split in SPLITS:
+        wanted = [*range(starts[split], starts[split] + counts[split])]
+        if not set(first[split]) <= set(wanted):
+            yield "wrong-dataset", f"The loader {split!r} gives other examples"
+    batch_size = int(_number(inputs, "batch_size"))
+    for split in SPLITS:
+        sizes = _list(results, f"{split}.sizes")
+        whole = [batch_size] * (counts[split] // batch_size)
+        if counts[split] % batch_size and sizes == whole:
+            yield "last-batch-dropped", f"{split}: batches of {sizes}"
+        rest = counts[split] % batch_size
+        if sizes != whole + [rest] * (rest > 0):
+            yield "batch-size-ignored", f"{split}: batches of {sizes} where {batch_size} was asked"
+    mixed = {split: first[split] != sorted(first[split]) for split in SPLITS}
+    if not mixed["train"] and (mixed["validation"] or mixed["test"]):
+        yield "wrong-split-shuffled", ""
+    if not mixed["train"]:
+        yield "train-not-shuffled", ""
+    if mixed["validation"] or mixed["test"]:
+        yield "all-shuffled", ""
+    if first["train"] == _list(results, "train.second"):
+        yield "shuffled-only-once", ""
+    for split in ("validation", "test"):
+        if _list(results, f"{split}.widths") != _list(right, f"{split}.widths"):
+            yield "collate-forgotten", ""
+
+
+# --------------------------------------------------------------------------- accuracy
+
+
+def _check_accuracy(results, right, inputs) -> Iterator[Fault]:
+    problem = results.get("problem")
+    if isinstance(problem, str):
+        dimension = "dimension out of range" in problem.lower()
+        yield ("expects-logits", problem.partition("|")[2]) if dimension else _read_problem(problem)
+    cases = ("some", "all", "none", "one")
+    yield from _find_problem(results, *cases)
+    found = {case: _number(results, case) for case in cases}
+    wanted = {case: _number(right, case) for case in cases}
+    words = f"For {len(inputs['some.labels'])} answers it gave {found['some']:g}"
+    if not all(_close(found[case], wanted[case]) for case in cases):
+        yield _name_accuracy(found, wanted, inputs), words
+    if not all(_number(results, f"{case}.plain") == 1 for case in cases):
+        yield "returned-tensor", ""
+    if not all(_number(results, f"{case}.kept") == 1 for case in cases):
+        yield "input-changed", ""
+
+
+def _name_accuracy(found, wanted, inputs) -> str:
+    counts = {case: len(inputs[f"{case}.labels"]) for case in found}
+
+    def fits(make) -> bool:
+        return all(_close(found[case], make(case)) for case in found)
+
+    if fits(lambda case: 100 * wanted[case]):
+        return "accuracy-in-percent"
+    if fits(lambda case: counts[case] * wanted[case]):
+        return "accuracy-not-divided"
+    if fits(lambda case: 1 - wanted[case]):
+        return "error-rate"
+    if fits(lambda case: float(wanted[case] == 1)) and found["some"] == 0:
+        return "accuracy-whole-or-nothing"
+    if set(found.values()) <= {0.0, 1.0}:
+        return "accuracy-of-first"
+    if len({round(counts[c] * wanted[c] / found[c], 2) for c in found if found[c]}) == 1:
+        return "fixed-batch-size"
+    answers = {case: (inputs[f"{case}.predictions"], inputs[f"{case}.labels"]) for case in found}
+    if fits(lambda case: float(np.mean(answers[case][0] * answers[case][1]))):
+        return "accuracy-of-positives"
+    if fits(lambda case: float(np.mean(answers[case][0].argmax() == answers[case][1]))):
+        return "expects-logits"
+    return "divided-by-wrong-count"
+
+
+# ------------------------------------------------------------------ one pass over a loader
+
+
+def _check_training(results, right, inputs) -> Iterator[Fault]:
+    yield from _find_problem(results)
+    yield from _check_pass(results, right)
+    if not all(_list(results, "modes")):
+        yield "train-mode-forgotten", ""
+    if not all(_list(results, "gradients")):
+        yield "no-grad-in-training", ""
+    if not _alike(results.get("weights"), right["weights"]):
+        yield _name_step(_list(results, "events"), len(_list(right, "modes"))), ""
+    if _number(results, "off") == 1:
+        yield "no-grad-in-training", ""
+    yield from _check_report(results, right)
+
+
+def _name_step(events: list[int], batches: int) -> str:
+    """Name what is wrong with the order in which gradients are made, used and cleared."""
+    backwards, steps, clears = (events.count(kind) for kind in (_BACKWARD, _STEP, _CLEAR))
+    if not backwards:
+        return "backward-forgotten"
+    if not steps:
+        return "step-forgotten"
+    if steps < batches:
+        return "one-step-an-epoch"
+    if events.index(_STEP) < events.index(_BACKWARD):
+        return "step-before-backward"
+    if not clears:
+        return "zero-grad-forgotten"
+    if clears < batches - 1:
+        return "zero-grad-once"
+    for place, event in enumerate(events[:-1]):
+        if event == _CLEAR and events[place + 1] == _STEP:
+            return "gradients-thrown-away"
+    return "wrong-weights"
+
+
+def _check_evaluation(results, right, inputs) -> Iterator[Fault]:
+    yield from _find_problem(results)
+    yield from _check_pass(results, right)
+    if any(_list(results, "modes")):
+        yield "eval-mode-forgotten", ""
+    if _BACKWARD in _list(results, "events") or _number(results, "left") == 1:
+        yield "evaluation-trains", ""
+    if any(_list(results, "gradients")):
+        yield "no-grad-forgotten", ""
+    if _number(results, "off") == 1:
+        yield "grad-left-off", ""
+    if _number(results, "moved") != 0:
+        yield "weights-changed", ""
+    yield from _check_report(results, right)
+
+
+def _check_pass(results, right) -> Iterator[Fault]:
+    seen, wanted = _list(results, "seen"), _list(right, "seen")
+    if not all(_list(results, "masks")):
+        yield "attention-mask-dropped", ""
+    if set(wanted) - set(seen):
+        yield (
+            "batches-skipped",
+            f"{len(set(seen) & set(wanted))} of {len(wanted)} examples were used",
+        )
+    if len(seen) > len(wanted):
+        yield "batches-repeated", f"{len(seen)} examples were used where there are {len(wanted)}"
+
+
+def _check_report(results, right) -> Iterator[Fault]:
+    yield from _find_problem(results, "report", "loss", "accuracy")
+    for key in ("loss", "accuracy"):
+        found, wanted = _number(results, key), _number(right, key)
+        if not _close(found, wanted):
+            words = f"The {key} is {found:.4g}"
+            in_percent = key == "accuracy" and _close(found, 100 * wanted)
+            yield ("accuracy-in-percent" if in_percent else f"wrong-{key}"), words
+    if _number(results, "device") == 0:
+        yield "device-ignored", ""
+    if not all(_number(results, f"{key}.plain") == 1 for key in ("loss", "accuracy")):
+        yield "returned-tensor", ""
+
+
+# ------------------------------------------------------------------------------------ main
+
+
+def _check_main(results, right, inputs) -> Iterator[Fault]:
+    yield from _find_problem(results)
+    if any(_number(results, f"{case}.test", 0) > 0 for case in ("long", "single")):
+        yield "test-used", ""
+    for case in ("long", "single"):
+        yield from _find_problem(results, f"{case}.problem")
+        yield from _check_history(case, results, right)
+        saved, wanted = _number(results, f"{case}.saved"), _number(right, f"{case}.saved")
+        if saved == 0:
+            yield "nothing-saved", ""
+        if saved < 0:
+            elsewhere = _number(results, f"{case}.elsewhere") == 1
+            yield ("saved-elsewhere" if elsewhere else "not-save-pretrained"), ""
+        if saved != wanted:
+            yield (
+                _name_epoch(int(saved), right[f"{case}.history"]),
+                (f"It holds epoch {saved:g}, where epoch {wanted:g} was the best"),
+            )
+
+
+def _check_history(case, results, right) -> Iterator[Fault]:
+    history, wanted = results.get(f"{case}.history"), right[f"{case}.history"]
+    if isinstance(history, str) or history is None:
+        kind, _, words = str(history).partition("|")
+        diagnosis = {
+            "none": "returned-none", "type": "not-a-list", "entry": "history-format",
+            "empty": "epoch-missing",
+        }.get(kind, "not-a-list")  # fmt: skip
+        if kind == "entry" and "entry 1 has: " in words and "'dict'" in words:
+            diagnosis = "not-a-list"
+        yield diagnosis, words
+        return
+    history = np.asarray(history, float)
+    epochs, trained = len(wanted), _number(results, f"{case}.trained")
+    words = f"It has {len(history)} entries for {epochs} epochs"
+    if len(history) and history[0, 0] == 0 and len(history) == epochs:
+        yield "epochs-from-zero", ""
+    if len(history) < epochs:
+        yield ("history-only-best" if trained >= epochs else "epoch-missing"), words
+    if len(history) > epochs:
+        yield "epochs-fixed", words
+    if _alike(history, wanted):
+        return
+    if epochs > 1 and (history == history[0]).all():
+        yield "history-shared", ""
+    swapped = wanted[:, [0, 3, 4, 1, 2]]
+    if _alike(history, swapped):
+        yield "splits-swapped", ""
+    if _number(results, f"{case}.validated") == 0:
+        yield "validated-on-training-data", ""
+    if trained == 0:
+        yield "trained-on-validation-data", ""
+    if _alike(history[1:, 3:], wanted[:-1, 3:]):
+        yield "validated-before-training", ""
+    if epochs == 1 and not _alike(history, wanted) and trained < 1:
+        yield "epoch-missing", ""
+    yield "wrong-history", ""
+
+
+def _name_epoch(saved: int, history: np.ndarray) -> str:
+    """Name the rule by which this epoch would have been chosen."""
+    train_accuracy, loss, accuracy = history[:, 2], history[:, 3], history[:, 4]
+    ties = np.flatnonzero(accuracy == accuracy.max()) + 1
+    for epoch, diagnosis in (
+        (len(history), "saves-last"),
+        (ties[-1], "latest-on-tie"),
+        (loss.argmin() + 1, "best-by-validation-loss"),
+        (train_accuracy.argmax() + 1, "best-by-training"),
+        (accuracy.argmin() + 1, "keeps-worst"),
+        (1, "saves-first"),
+    ):
+        if saved == epoch:
+            return diagnosis
+    return "wrong-epoch-saved"
+
+
+_FINDERS = {
+    "SST2Dataset": _check_dataset,
+    "collate_fn": _check_collate,
+    "make_dataloaders": _check_dataloaders,
+    "compute_accuracy": _check_accuracy,
+    "train_one_epoch": _check_training,
+    "evaluate": _check_evaluation,
+    "main": _check_main,
+}
+
+
+# ------------------------------------------------------------------------- known mistakes
+
+TELLING = ("weights", "loss", "accuracy")
+
+
+def _find_mistake(results: dict, right: dict, mistakes: Mistakes) -> str | None:
+    """Return the first known mistake that gives these very numbers."""
+    keys = [key for key in TELLING if key in right]
+    for name, numbers in mistakes():
+        if all(_looks_like(numbers.get(key), right[key]) for key in keys):
+            continue  # a mistake that shows elsewhere
+        if all(_looks_like(results.get(key), numbers.get(key)) for key in keys):
+            return name
+    return None
+
+
+def _looks_like(found, known) -> bool:
+    if found is None or known is None or isinstance(found, str) or isinstance(known, str):
+        return False
+    if np.shape(found) != np.shape(known):
+        return False
+    return bool(np.allclose(np.asarray(found, float), np.asarray(known, float), 1e-4, 1e-4))
+
+
+@cache
+def load_numbers() -> dict:
+    """Read the visible inputs and what right and mistaken solutions do with them."""
+    text = resources.files("course_utils.checks").joinpath("finetuning.json").read_text("utf-8")
+    return {
+        name: {
+            "inputs": decode_arrays(stored["inputs"]),
+            "right": decode_arrays(stored["right"]),
+            "mistakes": [(slug, decode_arrays(numbers)) for slug, numbers in stored["mistakes"]],
+        }
+        for name, stored in json.loads(text).items()
+    }

@@ -1,0 +1,815 @@
+"""Tries a learner's finetuning code on tiny models and writes down what it did, as numbers.
+
+The models here are real `PreTrainedModel`s that keep a diary: in which mode they were called, with
+which examples, on which device, and in which order gradients were made, used and cleared. There is
+no code in here that trains or evaluates; the diary of a right solution is kept elsewhere, as
+numbers. The text of this file is also sent into kernels that are being graded, so it imports
+nothing of the course.
+"""
+
+import contextlib
+import math
+import random
+import tempfile
+from pathlib import Path
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree
+from torch.utils.data import DataLoader
+from transformers import (
+    BatchEncoding,
+    PretrainedConfig,
+    PreTrainedModel,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+)
+from transformers.modeling_outputs import SequenceClassifierOutput
+from transformers.utils import logging
+
+PAD, FIRST_WORD = 1, 4  # token ids: 0 <s>, 1 <pad>, 2 </s>, 3 <unk>, then w0, w1, ...
+SPLITS = ("train", "validation", "test")
+BACKWARD, STEP, CLEAR = 1, 2, 3  # events in a diary
+LONGEST = 550  # tokens to which the tokenizer cuts when nobody says to how many
+GPU = torch.device("cuda", 0)
+
+
+class Problem(str):
+    """Why there are no numbers: a kind, a bar, and words ("raised|ValueError: ...")."""
+
+
+class Failed(Exception):
+    """Carries a Problem out of a trial."""
+
+
+def run_trial(name, functions, inputs, device=True):
+    """Try one piece of the learner's work; return what it did: arrays, numbers and Problems.
+
+    With `device` false the second run, on a pretended GPU, is left out.
+    Nothing here redirects output or changes folders: whoever wants silence sees to it.
+    """
+    threads, bars = torch.get_num_threads(), logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    randomness = random.getstate(), torch.get_rng_state()
+    gradients = torch.is_grad_enabled()
+    torch.set_num_threads(1)  # for tensors this small, waking threads costs more than the work
+    torch.manual_seed(0)
+    try:
+        results = _TRIALS[name](functions, inputs)
+        if device and name in _PASSES and "weights" in results:
+            results["device"] = _try_device(functions[name], _PASSES[name], inputs)
+        return results
+    except Failed as failure:
+        return {"problem": failure.args[0]}
+    finally:
+        torch.set_num_threads(threads)
+        random.setstate(randomness[0])
+        torch.set_rng_state(randomness[1])
+        torch.set_grad_enabled(gradients)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _find(functions, name):
+    """Return what the learner defined under a name, or fail in words."""
+    if name not in functions:
+        raise Failed(Problem(f"undefined|{name}"))
+    if functions[name] is ...:
+        raise Failed(Problem("open|"))
+    if not callable(functions[name]):
+        raise Failed(Problem(f"not-callable|{type(functions[name]).__name__}"))
+    return functions[name]
+
+
+def _call(function, *arguments):
+    """Call the learner's code; return its value, or fail with a Problem."""
+    try:
+        return function(*arguments)
+    except (Exception, SystemExit) as error:  # whatever a learner's code does wrong
+        words = " ".join(str(error).split())
+        if type(error) is NotImplementedError and (not words or "TODO" in words):
+            raise Failed(Problem("open|")) from None
+        raise Failed(Problem(f"raised|{type(error).__name__}: {words}"[:400])) from None
+
+
+# --------------------------------------------------------------------- a tokenizer and texts
+
+
+def make_tokenizer():
+    """Return a real tokenizer that knows the words w0 to w199 and puts <s> and </s> around them."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    specials = ["<s>", "<pad>", "</s>", "<unk>"]
+    words = {word: i for i, word in enumerate([*specials, *(f"w{n}" for n in range(200))])}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>",
+        model_input_names=["input_ids", "attention_mask"],
+        model_max_length=LONGEST,
+    )  # fmt: skip
+
+
+def _make_raw(words, labels):
+    """Return dicts of text and label; `words` has one row a text, filled up with -1."""
+    return [
+        {"text": " ".join(f"w{int(word)}" for word in row if word >= 0), "label": int(label)}
+        for row, label in zip(words, labels)  # noqa: B905
+    ]
+
+
+@contextlib.contextmanager
+def _borrowed_class(functions):
+    """Lend out the learner's SST2Dataset; its tokenizer is put back afterwards."""
+    kind = _find(functions, "SST2Dataset")
+    before = vars(kind).get("tokenizer") if isinstance(kind, type) else None
+    try:
+        yield kind
+    finally:
+        if isinstance(kind, type):
+            kind.tokenizer = before
+
+
+# --------------------------------------------------------------------------- SST2Dataset
+
+
+def _try_dataset(functions, inputs):
+    results = {}
+    with _borrowed_class(functions) as kind:
+        for case in ("many", "one"):
+            raw = _make_raw(inputs[f"{case}.words"], inputs[f"{case}.labels"])
+            dataset = _call(kind, make_tokenizer(), raw)
+            for what, value in _describe_dataset(dataset, len(raw)).items():
+                results[f"{case}.{what}"] = value
+    return results
+
+
+def _describe_dataset(dataset, count):
+    samples = getattr(dataset, "sample_list", None)
+    if not isinstance(samples, list) or len(samples) != count:
+        raise Failed(Problem(f"samples|{type(samples).__name__}"))
+
+    def get_items():
+        return _locate([dataset[place] for place in (*range(count), -1)], samples)
+
+    def go_through():
+        return _locate(_iterate(dataset, count), samples)
+
+    def go_through_nested():
+        return sum(1 for _ in _iterate(dataset, count) for _ in _iterate(dataset, count))
+
+    return {
+        "length": _note(lambda: len(dataset)),
+        "items": _note(get_items),
+        "pass": _note(go_through),
+        "again": _note(go_through),
+        "nested": _note(go_through_nested),
+    }
+
+
+def _note(act):
+    """Return what an action gives, or the Problem it ran into."""
+    try:
+        return _call(act)
+    except Failed as failure:
+        return failure.args[0]
+
+
+def _iterate(dataset, expected):
+    """Return what a loop over a dataset gives, cut off where it would never end."""
+    found = []
+    for item in dataset:
+        found.append(item)
+        if len(found) > expected + 3:
+            break
+    return found
+
+
+def _locate(items, samples):
+    """Return the place of each item among the samples; -1 for what is not one of them.
+
+    The last number says what strangers are: 0 there are none, 1 text, 2 another type, 3 None.
+    """
+    kind, places = 0, []
+    for item in items:
+        same = [i for i, sample in enumerate(samples) if item is sample]
+        same = same or [
+            i
+            for i, sample in enumerate(samples)
+            if type(item) is type(sample) and (item.text, item.label) == (sample.text, sample.label)
+        ]
+        places.append(same[0] if same else -1)
+        if not same:
+            kind = 3 if item is None else 1 if isinstance(item, str) else 2
+    return torch.tensor([*places, kind])
+
+
+# ---------------------------------------------------------------------------- collate_fn
+
+
+def _try_collate(functions, inputs):
+    results = {}
+    with _borrowed_class(functions) as kind:
+        function = getattr(kind, "collate_fn", None)
+        if not callable(function):
+            raise Failed(Problem("undefined|collate_fn"))
+        for case in ("short", "long", "one"):
+            raw = _make_raw(inputs[f"{case}.words"], inputs[f"{case}.labels"])
+            dataset = _call(kind, make_tokenizer(), raw)
+            examples = list(dataset.sample_list)
+            for how, collate in (("", kind.collate_fn), ("bound.", dataset.collate_fn)):
+                try:
+                    batch = _call(collate, list(examples))
+                except Failed as failure:
+                    results[f"{case}.{how}problem"] = failure.args[0]
+                    continue
+                if not how:
+                    results.update(_describe_batch(case, batch))
+    return results
+
+
+def _describe_batch(case, batch):
+    """Write a batch down: one entry a tensor, or a Problem in its place."""
+    if batch is None:
+        return {f"{case}.problem": Problem("none|")}
+    if not isinstance(batch, dict):
+        return {f"{case}.problem": Problem(f"type|{type(batch).__name__}")}
+    missing = {"text_encoding", "label_encoding"} - set(batch)
+    if missing:
+        found = ", ".join(sorted(map(str, batch))) or "none"
+        return {f"{case}.problem": Problem(f"keys|{found}")}
+    text, labels = batch["text_encoding"], batch["label_encoding"]
+    results = {
+        f"{case}.labels": labels
+        if isinstance(labels, torch.Tensor)
+        else Problem(f"type|{type(labels).__name__}")
+    }
+    if not hasattr(text, "keys"):
+        results[f"{case}.input_ids"] = Problem(f"type|{type(text).__name__}")
+        return results
+    results[f"{case}.encoding"] = int(isinstance(text, BatchEncoding))
+    for key in ("input_ids", "attention_mask"):
+        value = text.get(key)
+        results[f"{case}.{key}"] = (
+            value if isinstance(value, torch.Tensor) else Problem(f"type|{type(value).__name__}")
+        )
+    return results
+
+
+# ------------------------------------------------------------------------ make_dataloaders
+
+
+def _try_dataloaders(functions, inputs):
+    make = _find(functions, "make_dataloaders")
+    results = {}
+    with _borrowed_class(functions) as kind:
+        tokenizer = make_tokenizer()
+        datasets = {
+            split: _call(
+                kind, tokenizer, _make_raw(inputs[f"{split}.words"], inputs[f"{split}.labels"])
+            )
+            for split in SPLITS
+        }
+        loaders = _call(make, datasets, int(inputs["batch_size"]))
+        if loaders is None:
+            raise Failed(Problem("none|"))
+        if not isinstance(loaders, dict):
+            raise Failed(Problem(f"type|{type(loaders).__name__}"))
+        if set(loaders) != set(SPLITS):
+            raise Failed(Problem(f"keys|{', '.join(sorted(map(str, loaders))) or 'none'}"))
+        for split in SPLITS:
+            if not isinstance(loaders[split], DataLoader):
+                raise Failed(Problem(f"loader|{type(loaders[split]).__name__}"))
+            for turn in ("first", "second"):
+                order, sizes, widths = _call(_read_loader, loaders[split])
+                results[f"{split}.{turn}"] = torch.tensor(order or [-1])
+            results[f"{split}.sizes"] = torch.tensor(sizes or [0])
+            results[f"{split}.widths"] = torch.tensor(widths or [0])
+    return results
+
+
+def _read_loader(loader):
+    """Return which examples came, told by their first word, and each batch's size and width."""
+    order, sizes, widths = [], [], []
+    for batch in loader:
+        try:
+            ids = batch["text_encoding"]["input_ids"]
+            order += (ids[:, 1] - FIRST_WORD).tolist()
+        except (TypeError, KeyError, IndexError, AttributeError):
+            raise Failed(Problem(f"batch|{type(batch).__name__}")) from None
+        sizes.append(len(ids))
+        widths.append(ids.shape[1])
+    return order, sizes, widths
+
+
+# ------------------------------------------------------------------------ a pretended GPU
+
+
+class PretendedGPU(TorchFunctionMode):
+    """Lets tensors say that they are on a GPU, and refuses to mix them with others, as one would.
+
+    The work itself is done on the CPU. Models and optimizers pause it while they compute.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.paused = False
+        self.available = torch.cuda.is_available
+
+    def __enter__(self):
+        torch.cuda.is_available = lambda: True
+        return super().__enter__()
+
+    def __exit__(self, *reason):
+        torch.cuda.is_available = self.available
+        return super().__exit__(*reason)
+
+    @contextlib.contextmanager
+    def pause(self):
+        before, self.paused = self.paused, True
+        pretended, torch.cuda.is_available = torch.cuda.is_available, self.available
+        try:
+            yield
+        finally:
+            self.paused, torch.cuda.is_available = before, pretended
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if self.paused:
+            return func(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        if name == "__get__" and getattr(func, "__self__", None) is torch.Tensor.device:
+            return GPU if is_there(args[0]) else func(*args)
+        if name == "__get__" and getattr(func, "__self__", None) is torch.Tensor.is_cuda:
+            return is_there(args[0])
+        if name in ("cuda", "cpu", "to"):
+            return self._move(name, func, args, kwargs)
+        if name in ("numpy", "__array__") and is_there(args[0]):
+            raise TypeError("can't convert cuda:0 device type tensor to numpy.")
+        wanted = kwargs.get("device")
+        if wanted is not None and torch.device(wanted).type == "cuda":
+            kwargs["device"] = "cpu"
+        tensors = [x for x in _pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+        there = [x for x in tensors if is_there(x)]
+        if there and any(x.dim() and not is_there(x) for x in tensors) and name != "copy_":
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                "cuda:0 and cpu!"
+            )
+        result = func(*args, **kwargs)
+        if there or kwargs.get("device") is not wanted:
+            _pytree.tree_map_only(torch.Tensor, put_there, result)
+        return result
+
+    def _move(self, name, func, args, kwargs):
+        tensor, *rest = args
+        target = {"cuda": GPU, "cpu": torch.device("cpu")}.get(name)
+        if name == "to":
+            target = kwargs.pop("device", None)
+            for place, value in enumerate(rest):
+                if isinstance(value, (str, int, torch.device)) and not isinstance(value, bool):
+                    target = rest.pop(place)
+                    break
+                if isinstance(value, torch.Tensor):
+                    target, rest[place] = (GPU if is_there(value) else "cpu"), value.dtype
+                    break
+            moved = func(tensor, *rest, **kwargs) if rest or kwargs else tensor
+        else:
+            moved = tensor
+        moved = moved.clone() if moved is tensor else moved
+        if target is None:
+            there = is_there(tensor)
+        else:
+            there = isinstance(target, int) or torch.device(target).type == "cuda"
+        return put_there(moved) if there else moved
+
+
+def is_there(tensor):
+    return getattr(tensor, "_on_pretended_gpu", False)
+
+
+def put_there(tensor):
+    tensor._on_pretended_gpu = True
+    return tensor
+
+
+@contextlib.contextmanager
+def _pretending(gpu, function):
+    """Enter the pretended GPU, with the notebook's own device variables pointing to it."""
+    while hasattr(function, "__wrapped__"):  # a decorator's own globals are not the notebook's
+        function = function.__wrapped__
+    space = getattr(function, "__globals__", {})
+    kept = {
+        name: space[name]
+        for name in ("DEVICE", "device")
+        if isinstance(space.get(name), (str, torch.device))
+    }
+    space.update(dict.fromkeys(kept, GPU))
+    try:
+        with gpu:
+            yield
+    finally:
+        space.update(kept)
+
+
+# -------------------------------------------------------------- models that keep a diary
+
+
+class Diary:
+    """What happened to a model: one entry a forward pass, and events in their order."""
+
+    def __init__(self, gpu=None):
+        self.modes, self.gradients, self.masks, self.seen = [], [], [], []
+        self.events, self.gpu, self.stayed_behind = [], gpu, False
+
+    def note(self, event):
+        if event != BACKWARD or not self.events or self.events[-1] != BACKWARD:
+            self.events.append(event)
+
+    def to_numbers(self):
+        return {
+            "modes": torch.tensor(self.modes or [-1]),
+            "gradients": torch.tensor(self.gradients or [-1]),
+            "masks": torch.tensor(self.masks or [-1]),
+            "seen": torch.tensor(self.seen or [-1]),
+            "events": torch.tensor(self.events or [0]),
+        }
+
+
+class DiaryModel(RobertaForSequenceClassification):
+    """A tiny RoBERTa that writes down how it is used."""
+
+    def keep(self, diary):
+        self.diary = [diary]  # in a list, so that nothing takes it for a part of the model
+        parameter = self.classifier.out_proj.bias
+        parameter.register_hook(lambda gradient: diary.note(BACKWARD))
+        return self
+
+    def zero_grad(self, *arguments, **named):
+        self.diary[0].note(CLEAR)
+        return super().zero_grad(*arguments, **named)
+
+    def forward(self, input_ids=None, attention_mask=None, *others, labels=None, **named):
+        diary = self.diary[0]
+        diary.modes.append(int(self.training))
+        diary.gradients.append(int(torch.is_grad_enabled()))
+        diary.masks.append(int(attention_mask is not None))
+        gpu = diary.gpu
+        with gpu.pause() if gpu else contextlib.nullcontext():
+            given = [x for x in (input_ids, attention_mask, labels) if x is not None]
+            if gpu and not all(is_there(tensor) for tensor in given):
+                diary.stayed_behind = True
+                raise RuntimeError("Expected all tensors to be on the same device, cuda:0 and cpu")
+            diary.seen += (input_ids[:, 1] - FIRST_WORD).tolist()
+            outputs = super().forward(input_ids, attention_mask, *others, labels=labels, **named)
+            if gpu:
+                _pytree.tree_map_only(torch.Tensor, put_there, tuple(_values(outputs)))
+        return outputs
+
+
+def _values(outputs):
+    return outputs.values() if hasattr(outputs, "values") else outputs
+
+
+class DiarySGD(torch.optim.SGD):
+    """Plain gradient descent that writes down when it steps and when it clears gradients."""
+
+    def __init__(self, model, diary, lr):
+        super().__init__(model.parameters(), lr=lr)
+        self.diary = diary
+
+    def step(self, closure=None):
+        self.diary.note(STEP)
+        with self.diary.gpu.pause() if self.diary.gpu else contextlib.nullcontext():
+            return super().step(closure)
+
+    def zero_grad(self, set_to_none=True):
+        self.diary.note(CLEAR)
+        return super().zero_grad(set_to_none)
+
+
+def _make_diary_model(diary):
+    """Return a tiny RoBERTa with weights that are the same on every machine, without dropout."""
+    config = RobertaConfig(
+        vocab_size=64, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=16, max_position_embeddings=32, type_vocab_size=1,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=2,
+        pad_token_id=PAD,
+    )  # fmt: skip
+    model = DiaryModel(config).double()
+    with torch.no_grad():
+        for number, (name, parameter) in enumerate(model.named_parameters()):
+            wave = torch.arange(parameter.numel(), dtype=torch.float64) * (0.61 + 0.05 * number)
+            parameter.copy_(0.2 * torch.sin(wave + number).reshape(parameter.shape))
+            if "LayerNorm.weight" in name:
+                parameter += 1
+            if "classifier" in name:
+                parameter *= 0.5  # gradients shorter than 1: clipping them there changes nothing
+    return model.keep(diary)
+
+
+def _make_loader(ids, labels, batch_size, shuffle=False):
+    """Return a DataLoader over token ids and labels; each batch is as wide as its longest text."""
+
+    def collate(rows):
+        tokens = torch.stack([row[0] for row in rows])
+        mask = (tokens != PAD).long()
+        width = int(mask.sum(dim=1).max())
+        encoding = BatchEncoding(
+            {"input_ids": tokens[:, :width].clone(), "attention_mask": mask[:, :width].clone()}
+        )
+        return {
+            "text_encoding": encoding,
+            "label_encoding": torch.stack([row[1] for row in rows]),
+        }
+
+    rows = [(torch.as_tensor(a).long(), torch.as_tensor(b).long()) for a, b in zip(ids, labels)]  # noqa: B905
+    return DataLoader(rows, batch_size=batch_size, collate_fn=collate, shuffle=shuffle)
+
+
+def _sum_up(model):
+    """Return a number a parameter that changes whenever one of its entries does."""
+    sums = []
+    for parameter in model.parameters():
+        flat = parameter.detach().double().reshape(-1)
+        sums.append(float(flat @ torch.cos(torch.arange(len(flat), dtype=torch.float64))))
+    return torch.tensor(sums, dtype=torch.float64)
+
+
+def _read_report(report):
+    """Return loss and accuracy of a returned dictionary, or say what is wrong with it."""
+    if report is None:
+        return {"report": Problem("none|")}
+    if not isinstance(report, dict):
+        return {"report": Problem(f"type|{type(report).__name__}")}
+    if not {"loss", "accuracy"} <= set(report):
+        return {"report": Problem(f"keys|{', '.join(sorted(map(str, report))) or 'none'}")}
+    results = {}
+    for key in ("loss", "accuracy"):
+        value = report[key]
+        results[key] = _read_number(value)
+        results[f"{key}.plain"] = int(isinstance(value, (float, int)))
+    return results
+
+
+def _read_number(value):
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        return Problem(f"number|{type(value).__name__}")
+
+
+# ---------------------------------------------------------- train_one_epoch and evaluate
+
+
+def _prepare_training(function, inputs, diary):
+    model = _make_diary_model(diary)
+    model.train(False)  # as an evaluation leaves it
+    loader = _make_loader(inputs["ids"], inputs["labels"], int(inputs["batch_size"]))
+    optimizer = DiarySGD(model, diary, lr=0.1)
+    return model, lambda: function(model, loader, optimizer, 1)
+
+
+def _prepare_evaluation(function, inputs, diary):
+    model = _make_diary_model(diary)
+    model.train(True)  # as a training leaves it
+    loader = _make_loader(inputs["ids"], inputs["labels"], int(inputs["batch_size"]))
+    return model, lambda: function(model, loader)
+
+
+_PASSES = {"train_one_epoch": _prepare_training, "evaluate": _prepare_evaluation}
+
+
+def _try_training(functions, inputs):
+    return _try_pass(_find(functions, "train_one_epoch"), _prepare_training, inputs)
+
+
+def _try_evaluation(functions, inputs):
+    return _try_pass(_find(functions, "evaluate"), _prepare_evaluation, inputs)
+
+
+def _try_pass(function, prepare, inputs):
+    """Run one pass over a loader whose last batch is shorter than the others."""
+    diary = Diary()
+    model, act = prepare(function, inputs, diary)
+    before = _sum_up(model)
+    try:
+        report = _call(act)
+    except Failed as failure:
+        return {"problem": failure.args[0], **diary.to_numbers()}
+    results = diary.to_numbers() | _read_report(report)
+    results["off"] = int(not torch.is_grad_enabled())  # gradients switched off for good?
+    torch.set_grad_enabled(True)
+    results["weights"] = _sum_up(model)
+    results["moved"] = (results["weights"] - before).abs().max()
+    results["left"] = int(any(p.grad is not None and p.grad.any() for p in model.parameters()))
+    return results
+
+
+def _try_device(function, prepare, inputs):
+    """Return 1 when the work follows the model to its device, 0 when something stays behind."""
+    gpu = PretendedGPU()
+    diary = Diary(gpu)
+    model, act = prepare(function, inputs, diary)
+    for tensor in (*model.parameters(), *model.buffers()):
+        put_there(tensor)
+    try:
+        with _pretending(gpu, function):
+            _call(act)
+    except Failed as failure:
+        return int(not (diary.stayed_behind or "same device" in str(failure)))
+    except RecursionError:  # not of the learner's making
+        return 1
+    return 1
+
+
+# ------------------------------------------------------------------------ compute_accuracy
+
+
+def _try_accuracy(functions, inputs):
+    function = _find(functions, "compute_accuracy")
+    results = {}
+    for case in ("some", "all", "none", "one"):
+        predictions = torch.as_tensor(inputs[f"{case}.predictions"]).long().clone()
+        labels = torch.as_tensor(inputs[f"{case}.labels"]).long().clone()
+        kept = predictions.clone(), labels.clone()
+        value = _call(function, predictions, labels)
+        if value is ...:
+            raise Failed(Problem("open|"))
+        results[case] = Problem("none|") if value is None else _read_number(value)
+        results[f"{case}.plain"] = int(isinstance(value, (float, int)))
+        same = torch.equal(predictions, kept[0]) and torch.equal(labels, kept[1])
+        results[f"{case}.kept"] = int(same)
+    return results
+
+
+# ------------------------------------------------------------------------------------ main
+
+
+class ScriptConfig(PretrainedConfig):
+    model_type = "script"
+
+
+class ScriptedModel(PreTrainedModel):
+    """A model whose answers in each epoch are written down beforehand.
+
+    Which epoch it is shows in the batches of training data that it has seen; the number is saved
+    with the weights.
+    """
+
+    config_class = ScriptConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.bias = torch.nn.Parameter(torch.zeros(2, dtype=torch.float64))
+        self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
+        self.post_init()
+
+    def _init_weights(self, module):
+        pass
+
+    def follow(self, script):
+        self.script = [script]
+        return self
+
+    def save_pretrained(self, save_directory, **named):
+        place = Path(save_directory)  # a relative one must not end up beside the notebook
+        super().save_pretrained(self.script[0]["scratch"] / place, **named)
+
+    def forward(self, input_ids=None, attention_mask=None, *others, labels=None, **named):
+        script = self.script[0]
+        examples = input_ids[:, 1] - FIRST_WORD
+        split = SPLITS[int(examples[0]) // 40]  # the splits' words lie 40 apart
+        script["calls"][split] += 1
+        if split == "train" and torch.is_grad_enabled():
+            self.batches += 1
+        epoch = max(1, math.ceil(int(self.batches) / script["train_batches"]))
+        epoch = min(epoch, len(script[f"{split}.right"]))
+        is_right = (examples % 40) < int(script[f"{split}.right"][epoch - 1])
+        truth = script["truth"][examples]
+        said = torch.where(is_right, truth, 1 - truth)
+        sureness = float(script[f"{split}.sureness"][epoch - 1])
+        sign = torch.nn.functional.one_hot(said, 2).double() * 2 - 1
+        logits = sureness * sign + 0 * self.bias  # (B, 2)
+        loss = None if labels is None else torch.nn.functional.cross_entropy(logits, labels)
+        return SequenceClassifierOutput(loss=loss, logits=logits)
+
+
+class WatchedLoader(DataLoader):
+    """Counts how often somebody starts to read it."""
+
+    passes = 0
+
+    def __iter__(self):
+        type(self).passes += 1
+        return super().__iter__()
+
+
+def _try_main(functions, inputs):
+    function = _find(functions, "main")
+    results = {}
+    for case in ("long", "single"):
+        epochs = int(inputs[f"{case}.epochs"])
+        with tempfile.TemporaryDirectory() as scratch:
+            results.update(_run_main(function, case, epochs, inputs, Path(scratch)))
+    return results
+
+
+def _run_main(function, case, epochs, inputs, scratch):
+    sizes = {split: len(inputs[f"{split}.labels"]) for split in SPLITS}
+    batch_size = int(inputs["batch_size"])
+    truth = torch.zeros(120, dtype=torch.int64)
+    loaders = {}
+    for number, split in enumerate(SPLITS):
+        labels = torch.as_tensor(inputs[f"{split}.labels"]).long()
+        truth[40 * number : 40 * number + sizes[split]] = labels
+        words = FIRST_WORD + 40 * number + torch.arange(sizes[split])
+        ids = torch.stack([torch.tensor([0, int(word), 2]) for word in words])
+        loaders[split] = _make_loader(ids, labels, batch_size)
+    watched = type("WatchedTest", (WatchedLoader,), {"passes": 0})
+    loaders["test"] = watched(
+        loaders["test"].dataset, batch_size=batch_size, collate_fn=loaders["test"].collate_fn
+    )
+    script = {
+        "truth": truth,
+        "scratch": scratch,
+        "train_batches": math.ceil(sizes["train"] / batch_size),
+        "calls": dict.fromkeys(SPLITS, 0),
+        **{
+            f"{split}.{what}": inputs[f"{split}.{what}"]
+            for split in SPLITS
+            for what in ("right", "sureness")
+        },
+    }
+    model = ScriptedModel(ScriptConfig()).follow(script)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    folder = scratch / "checkpoint"
+    try:
+        history = _call(function, model, loaders, optimizer, epochs, folder)
+    except Failed as failure:
+        return {f"{case}.problem": failure.args[0], f"{case}.test": watched.passes}
+    finally:
+        torch.set_grad_enabled(True)
+    return {
+        f"{case}.history": _read_history(history),
+        f"{case}.test": watched.passes + script["calls"]["test"],
+        f"{case}.trained": script["calls"]["train"] / script["train_batches"],
+        f"{case}.validated": script["calls"]["validation"],
+        **_read_checkpoint(case, folder, scratch, script["train_batches"]),
+    }
+
+
+def _read_history(history):
+    """Return one row an epoch: epoch, training loss and accuracy, validation loss and accuracy."""
+    if history is None:
+        return Problem("none|")
+    if not isinstance(history, list):
+        return Problem(f"type|{type(history).__name__}")
+    rows = []
+    for place, record in enumerate(history, start=1):
+        if not isinstance(record, dict) or not {"epoch", "train", "validation"} <= set(record):
+            found = ", ".join(map(str, record)) if isinstance(record, dict) else type(record)
+            return Problem(f"entry|entry {place} has: {found}")
+        row = [_read_number(record["epoch"])]
+        for split in ("train", "validation"):
+            report = _read_report(record[split])
+            if "report" in report:
+                return Problem(f"entry|entry {place}, {split!r}: {report['report']}")
+            row += [report["loss"], report["accuracy"]]
+        if any(isinstance(number, Problem) for number in row):
+            return Problem(f"entry|entry {place} holds something that is not a number")
+        rows.append(row)
+    return torch.tensor(rows, dtype=torch.float64) if rows else Problem("empty|")
+
+
+def _read_checkpoint(case, folder, scratch, train_batches):
+    """Say which epoch's model lies in the folder: 0 none, -1 something else than a model."""
+    from safetensors.torch import load_file
+
+    path = folder / "model.safetensors"
+    files = [file for file in scratch.rglob("*") if file.is_file()]
+    if not path.is_file():
+        models = [file for file in files if file.name == "model.safetensors"]
+        return {
+            f"{case}.saved": -1.0 if files else 0.0,
+            f"{case}.elsewhere": int(bool(models)),
+        }
+    saved = load_file(path)
+    batches = float(saved["batches"]) if "batches" in saved else -1.0
+    return {f"{case}.saved": batches / train_batches, f"{case}.elsewhere": 0}
+
+
+_TRIALS = {
+    "SST2Dataset": _try_dataset,
+    "collate_fn": _try_collate,
+    "make_dataloaders": _try_dataloaders,
+    "train_one_epoch": _try_training,
+    "compute_accuracy": _try_accuracy,
+    "evaluate": _try_evaluation,
+    "main": _try_main,
+}
