@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from autograder.reviews.words import (
     GENERAL,
@@ -25,12 +26,27 @@ from autograder.reviews.words import (
 )
 
 
+@dataclass(frozen=True)
+class Mix:
+    """How often each kind of clause and sentence is written."""
+
+    clauses: tuple[int, int, int]  # plain, negated, by degree
+    sentences: tuple[int, int, int, int, int]  # the same three, contrast, agreement
+
+
+TRICKY = Mix((8, 2, 1), (9, 2, 1, 5, 5))  # for labelled sentences
+# Text to learn the language from is plainer: where every second adjective is turned round, nobody
+# could find out which way it leans.
+EVERYDAY = Mix((10, 2, 1), (14, 3, 2, 4, 8))
+
+
 class Writer:
     """Writes clauses, sentences and short reviews of a wanted label, from one seed."""
 
-    def __init__(self, seed: int, taboo: Collection[str] = ()):
+    def __init__(self, seed: int, taboo: Collection[str] = (), mix: Mix = TRICKY):
         self.random = random.Random(seed)
         self.taboo = taboo  # sentences that no review may hold
+        self.mix = mix
 
     # ------------------------------------------------------------------ words
 
@@ -51,7 +67,7 @@ class Writer:
 
     def clause(self, label: int) -> str:
         """Write a clause without capital or full stop: plain, negated, or by degree."""
-        kind = self.random.choices((self.plain, self.negated, self.degree), (8, 2, 1))[0]
+        kind = self.random.choices((self.plain, self.negated, self.degree), self.mix.clauses)[0]
         return kind(label)
 
     def plain(self, label: int) -> str:
@@ -152,7 +168,7 @@ class Writer:
         """Write one sentence of the given label, with a neutral frame now and then."""
         kind: Callable = self.random.choices(
             (self.plain, self.negated, self.degree, self.contrast, self.agreement),
-            (9, 2, 1, 5, 5),
+            self.mix.sentences,
         )[0]
         text = kind(label)
         frame = self.random.random()
@@ -173,23 +189,19 @@ class Writer:
 
     def hurried_review(self, label: int) -> str:
         """Write an outcry and a verdict."""
-        return f"{self.outcry(label)} {self.verdict(label)}"
+        return f"{self.outcry(label)} {self.pick(VERDICTS[label])}"
 
     def review(self, label: int) -> str:
-        """Write a sentence or two, and an outcry, a verdict or both that agree with them."""
+        """Write a few statements that agree, as a person's do; often with a verdict."""
         parts = []
-        wanted = self.pick((1, 1, 2))
+        wanted = self.pick((1, 2, 3))
         while len(parts) < wanted:
-            sentence = self.sentence(label)
+            sentence = (self.outcry if self.random.random() < 0.25 else self.sentence)(label)
             if sentence not in self.taboo:
                 parts.append(sentence)
-        ends = self.pick(((self.outcry,), (self.verdict,), (self.outcry, self.verdict)))
-        parts += [end(label) for end in ends]
-        self.random.shuffle(parts)
+        if len(parts) == 1 or self.random.random() < 0.7:
+            parts.insert(self.pick((0, len(parts))), self.pick(VERDICTS[label]))
         return " ".join(parts)
-
-    def verdict(self, label: int) -> str:
-        return self.pick(VERDICTS[label])
 
 
 def write_sentences(seed: int, count: int, taboo: Collection[str] = ()) -> list[tuple[str, int]]:
@@ -209,7 +221,7 @@ def write_sentences(seed: int, count: int, taboo: Collection[str] = ()) -> list[
 
 def write_reviews(seed: int, count: int, taboo: Collection[str] = ()) -> list[str]:
     """Write reviews for pretraining, none with a sentence from `taboo`; labels are thrown away."""
-    writer = Writer(seed, taboo)
+    writer = Writer(seed, taboo, EVERYDAY)
     return [writer.review(writer.pick((NEGATIVE, POSITIVE))) for _ in range(count)]
 
 
