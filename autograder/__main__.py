@@ -45,7 +45,7 @@ def make_parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=run_demo)
 
     bench = commands.add_parser("bench", help="measure against the plain way, side by side")
-    bench.add_argument("what", choices=("grading", "training"))
+    bench.add_argument("what", choices=("grading", "training", "finetuning"))
     bench.add_argument("--json", action="store_true", help="one JSON object")
     bench.set_defaults(run=run_bench)
 
