@@ -41,6 +41,11 @@ def make_parser() -> argparse.ArgumentParser:
     )
     grade.set_defaults(run=run_grade)
 
+    publish = commands.add_parser("publish", help="write the students' repository, or verify one")
+    publish.add_argument("folder", metavar="DIR")
+    publish.add_argument("--verify", action="store_true", help="only check what is there")
+    publish.set_defaults(run=run_publish)
+
     demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
     demo.set_defaults(run=run_demo)
 
@@ -87,6 +92,25 @@ def run_grade(options) -> int:
         else:
             show_result(found)
     return int(failed)
+
+
+def run_publish(options) -> int:
+    from pathlib import Path
+
+    from autograder.course import load_course
+    from autograder.publish import publish, verify
+
+    course, folder = load_course(), Path(options.folder)
+    if options.verify:
+        for note in verify(course, folder):
+            print(note)
+        print(f"{folder}: complete, unchanged, and nothing of the instructors' is in it.")
+        return 0
+    changed = publish(course, folder)
+    for name in changed:
+        print(f"written: {folder / name}")
+    print(f"{folder}: {'up to date' if not changed else 'ready to be made public'}.")
+    return 0
 
 
 def run_demo(options) -> int:
