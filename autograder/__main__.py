@@ -32,7 +32,9 @@ def make_parser() -> argparse.ArgumentParser:
     build.set_defaults(run=run_build)
 
     grade = commands.add_parser("grade", help="grade notebooks anywhere on disk, no gradebook")
-    grade.add_argument("paths", nargs="+", metavar="PATH", help="an .ipynb file or a folder")
+    grade.add_argument(
+        "paths", nargs="+", metavar="PATH", help="an .ipynb, .zip or .py file, or a folder"
+    )
     grade.add_argument("--json", action="store_true", help="one JSON object a line, nothing else")
     grade.add_argument(
         "--require-isolation",

@@ -40,6 +40,7 @@ class Result:
     cells: dict[str, dict]
     repairs: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    release: str = ""  # of the hand-out that it was made from, where that is known
     isolation: str = ""
     seconds: float = 0.0
 
@@ -55,6 +56,7 @@ def grade_notebook(
     repairs: list[str] | None = None,
     flags: list[str] | None = None,
     trouble: str | None = None,
+    release: str = "",
     seed: int = COURSE_SEED,
     cell_timeout: float = CELL_TIMEOUT,
 ) -> Result:
@@ -91,6 +93,7 @@ def grade_notebook(
         cells={name: verdict.to_dict() for name, verdict in verdicts.items()},
         repairs=repairs or [],
         flags=[*flags, *find_borrowed(notebook, blueprint)],
+        release=release,
         isolation=measure_isolation().sentence,
         seconds=round(time.monotonic() - started, 2),
     )

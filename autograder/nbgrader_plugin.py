@@ -14,7 +14,7 @@ from nbgrader.preprocessors import ClearOutput, NbGraderPreprocessor
 from nbgrader.utils import determine_grade
 from traitlets import Integer
 
-from autograder import canary
+from autograder import canary, exported
 from autograder.blueprint import Blueprint, load_blueprint, load_blueprints
 from autograder.course import Course, CourseError, load_course
 from autograder.grading import CELL_TIMEOUT, grade_notebook
@@ -112,9 +112,20 @@ class RestoreSubmission(NbGraderPreprocessor):
         else:
             restored = restore(nb, blueprint)
             notebook = restored.notebook
-            notes = {"repairs": restored.repairs, "flags": restored.flags}
+            notes = {
+                "repairs": restored.repairs,
+                "flags": [*_find_notes(nb), *restored.flags],
+                "release": restored.release,
+            }
         notebook.metadata["course"] = {**blueprint.metadata.get("course", {}), **notes}
         return notebook, resources
+
+
+def _find_notes(notebook: NotebookNode) -> list[str]:
+    """Return what was noted when the notebook was made from a .py file."""
+    course = notebook.metadata.get("course")
+    notes = course.get("notes") if isinstance(course, dict) else None
+    return [exported.NOTE] if isinstance(notes, list) and exported.NOTE in notes else []
 
 
 class ClearOtherOutputs(ClearOutput):
@@ -141,6 +152,7 @@ class JudgedExecute(NbGraderPreprocessor):
             repairs=list(notes.get("repairs", [])),
             flags=list(notes.get("flags", [])),
             trouble=notes.get("trouble"),
+            release=notes.get("release", ""),
             seed=draw_seed(load_course().grading, nb),
             cell_timeout=self.timeout,
         )
