@@ -48,6 +48,10 @@ def make_parser() -> argparse.ArgumentParser:
     publish.add_argument("--verify", action="store_true", help="only check what is there")
     publish.set_defaults(run=run_publish)
 
+    gradescope = commands.add_parser("gradescope", help="make an autograder zip for Gradescope")
+    gradescope.add_argument("path", metavar="OUT.zip")
+    gradescope.set_defaults(run=run_gradescope)
+
     demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
     demo.set_defaults(run=run_demo)
 
@@ -112,6 +116,18 @@ def run_publish(options) -> int:
     for name in changed:
         print(f"written: {folder / name}")
     print(f"{folder}: {'up to date' if not changed else 'ready to be made public'}.")
+    return 0
+
+
+def run_gradescope(options) -> int:
+    from pathlib import Path
+
+    from autograder.course import load_course
+    from autograder.gradescope import make_gradescope_zip
+
+    known = make_gradescope_zip(load_course(), Path(options.path))
+    print(f"written: {options.path}. It holds solutions and the course's secret: keep it private.")
+    print(f"Its leaderboard can count the accuracy on: {', '.join(known)}.")
     return 0
 
 
