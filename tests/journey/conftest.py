@@ -71,7 +71,9 @@ def student_python(tmp_path_factory):
 
 def run_student(python, *arguments, cwd, **variables):
     """Run Python as a student does: nothing of ours on its path."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "JUPYTER", "COURSE"))}
+    kept = {
+        k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "JUPYTER", "COURSE"))
+    }
     return subprocess.run(
         [str(python), *map(str, arguments)],
         cwd=cwd,

@@ -92,7 +92,9 @@ def test_checkpoints_go_to_drive_when_asked(session):
     assert shown[-1] == repr(str(drive / "MyDrive" / "attention-course"))
 
 
-def test_without_network_and_package_a_sentence_says_what_to_do(published, student_python, tmp_path):
+def test_without_network_and_package_a_sentence_says_what_to_do(
+    published, student_python, tmp_path
+):
     """Nothing listens there: the cell says so, and names the file to install by hand."""
     cell = make_setup_cell(load_course(ROOT))
     code = f"import sys\nsys.modules['course_utils'] = None\nsys.stdout.flush()\n{cell}"

@@ -183,7 +183,9 @@ def test_verify_finds_what_is_missing_changed_or_planted(quick, files, tmp_path,
     assert main(["publish", str(folder), "--verify"]) == 0
     assert "nothing of the instructors' is in it" in capsys.readouterr().out
     (folder / "syllabus.txt").write_text("Week 1: queries.")
-    assert verify(quick, folder) == ["syllabus.txt is not part of the publication; it holds no answer."]
+    assert verify(quick, folder) == [
+        "syllabus.txt is not part of the publication; it holds no answer."
+    ]
     (folder / "LICENSE").unlink()
     (folder / "README.md").write_text("changed")
     (folder / "tips.txt").write_text(SOLUTION.replace("q_average_two = 9", "x = 10 * K[0] + 9"))

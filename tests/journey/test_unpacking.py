@@ -26,15 +26,13 @@ def make_zip(path, members=(("a.txt", b"a"),), links=(), password=False):
 
 
 def make_bomb(path):
-    """10 GB of zeros in 10 MB: five members that share one stream would be smaller still."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        with archive.open("1_query_crafting.ipynb", "w", force_zip64=True) as member:
-            chunk = bytes(2**24)
-            for _ in range(30):
-                member.write(chunk)
+    """Three members of nearly 4 GB each, all zeros, by what the list of contents says."""
+    make_zip(path, [(f"{number}.ipynb", bytes(2**20)) for number in range(3)])
     data = bytearray(path.read_bytes())
-    listed = data.rfind(b"PK\x01\x02")
-    data[listed + 24 : listed + 28] = struct.pack("<L", 0xFFFFFFF0)  # says 4 GB
+    place = data.find(b"PK\x01\x02")
+    while place >= 0:
+        data[place + 24 : place + 28] = struct.pack("<L", 0xFFFFFFF0)
+        place = data.find(b"PK\x01\x02", place + 4)
     path.write_bytes(data)
 
 
