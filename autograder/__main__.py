@@ -31,15 +31,31 @@ def make_parser() -> argparse.ArgumentParser:
     build.add_argument("--check", action="store_true", help="only say what is out of date")
     build.set_defaults(run=run_build)
 
-    grade = commands.add_parser("grade", help="grade notebooks anywhere on disk, no gradebook")
-    grade.add_argument("paths", nargs="+", metavar="PATH", help="an .ipynb file or a folder")
+    grade = commands.add_parser("grade", help="grade the class, or notebooks anywhere on disk")
+    grade.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="an .ipynb file or a folder, graded without the gradebook; "
+        "without any, the class in grading/submitted is graded",
+    )
     grade.add_argument("--json", action="store_true", help="one JSON object a line, nothing else")
+    _add_class_options(grade)
+    grade.add_argument("--force", action="store_true", help="grade again what has not changed")
     grade.add_argument(
         "--require-isolation",
         choices=("process", "fence", "walls"),
         help="refuse to grade below this level of isolation",
     )
     grade.set_defaults(run=run_grade)
+
+    regrade = commands.add_parser(
+        "regrade",
+        help="after a hidden test was fixed: grade again what it touches, say what changed",
+    )
+    regrade.add_argument("--json", action="store_true", help="one JSON object a line, nothing else")
+    _add_class_options(regrade)
+    regrade.set_defaults(run=run_regrade)
 
     demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
     demo.set_defaults(run=run_demo)
@@ -52,6 +68,14 @@ def make_parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="what this machine can do, and how to get more")
     doctor.set_defaults(run=run_doctor)
     return parser
+
+
+def _add_class_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the class")
+    group.add_argument("--student", nargs="+", metavar="NAME", help="only these students")
+    group.add_argument("--notebook", nargs="+", metavar="NAME", help="only these notebooks")
+    group.add_argument("--workers", type=int, metavar="N", help="kernels at once (the cores)")
+    group.add_argument("--scheduler", metavar="ADDRESS", help="a Dask cluster to work on")
 
 
 def run_build(options) -> int:
@@ -71,14 +95,44 @@ def run_build(options) -> int:
     return 0
 
 
-def run_grade(options) -> int:
+def _grade_class(options, force: bool = False) -> int:
+    from autograder.classroom import grade_class
     from autograder.course import load_course
+    from autograder.progress import Bar, Lines, show_summary
+
+    listener = Lines() if options.json else Bar()
+    try:
+        summary = grade_class(
+            load_course(),
+            students=options.student,
+            notebooks=options.notebook,
+            force=force,
+            workers=options.workers,
+            scheduler=options.scheduler,
+            listener=listener,
+        )
+    finally:
+        listener.close()
+    show_summary(summary, options.json)
+    return int(bool(summary.problems))
+
+
+def run_grade(options) -> int:
+    from autograder.course import CourseError, load_course
     from autograder.intake import grade_paths
     from autograder.kernel.isolation import require_isolation
     from autograder.terminal import show_result
 
     if options.require_isolation:
         require_isolation(options.require_isolation)
+    if not options.paths:
+        return _grade_class(options, force=options.force)
+    chosen = (options.student, options.notebook, options.workers, options.scheduler)
+    if options.force or any(choice is not None for choice in chosen):
+        raise CourseError(
+            "--student, --notebook, --workers, --scheduler and --force are about the class in "
+            "grading/submitted; leave the paths out, or leave these out."
+        )
     failed = False
     for found in grade_paths(options.paths, load_course()):
         failed |= "error" in found
@@ -87,6 +141,20 @@ def run_grade(options) -> int:
         else:
             show_result(found)
     return int(failed)
+
+
+def run_regrade(options) -> int:
+    from autograder.course import load_course
+    from autograder.regrade import find_changes, show_changes
+
+    status = _grade_class(options)
+    changes = find_changes(load_course(), options.student, options.notebook)
+    if options.json:
+        for change in changes:
+            print(json.dumps({"changed": change.to_dict()}, ensure_ascii=False), flush=True)
+    else:
+        show_changes(changes)
+    return status
 
 
 def run_demo(options) -> int:
