@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import importlib
 import os
 import tempfile
 import time
@@ -325,9 +326,7 @@ def run_here(
     units: Iterator[Unit], prepare: Callable[[Unit], Task], kit: Kit, workers: int
 ) -> Iterator[tuple[Unit, Finished]]:
     """Grade on this machine, several at once; yield each as it is done."""
-    if nursery.is_possible():
-        nursery.share_nursery()
-    prove_grader(kit)
+    _warm_up(kit)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="grader")
     running: dict[Future, Unit] = {}
     try:
@@ -341,6 +340,15 @@ def run_here(
                 yield running.pop(future), future.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _warm_up(kit: Kit) -> None:
+    """Start the warm process while the judge imports what it needs; then prove that it grades."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(importlib.import_module, "course_utils.checks.finetuning_trials")
+        if nursery.is_possible():
+            nursery.share_nursery()  # by this thread, with which it would end
+    prove_grader(kit)
 
 
 def _fill(running: dict, units, prepare, submit, size: int) -> Iterator[tuple[Unit, Finished]]:
