@@ -57,6 +57,22 @@ def make_parser() -> argparse.ArgumentParser:
     _add_class_options(regrade)
     regrade.set_defaults(run=run_regrade)
 
+    roster = commands.add_parser("roster", help="say who takes the course, and who is missing")
+    roster.add_argument("file", nargs="?", metavar="FILE", help="a CSV; without it, look again")
+    roster.set_defaults(run=run_roster)
+
+    report = commands.add_parser("report", help="one page about the class")
+    report.add_argument("--anonymous", action="store_true", help="leave names out")
+    report.add_argument("--output", metavar="FILE", help="where to (grading/report.html)")
+    report.set_defaults(run=run_report)
+
+    grades = commands.add_parser("grades", help="grades by track, as a file to import elsewhere")
+    grades.add_argument("--format", choices=("csv", "canvas", "moodle"), default="csv")
+    grades.add_argument("--track", metavar="NAME", help="only this track (without a roster: all)")
+    grades.add_argument("--output", metavar="FILE", help="where to (grading/grades-FORMAT.csv)")
+    grades.add_argument("--explain", nargs="*", metavar="NAME", help="show how sums come about")
+    grades.set_defaults(run=run_grades)
+
     demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
     demo.set_defaults(run=run_demo)
 
@@ -155,6 +171,66 @@ def run_regrade(options) -> int:
     else:
         show_changes(changes)
     return status
+
+
+def run_roster(options) -> int:
+    from pathlib import Path
+
+    from autograder.course import CourseError, load_course
+    from autograder.gradebook import ClassGradebook
+    from autograder.roster import compare, find_roster, set_roster
+
+    course = load_course()
+    roster = set_roster(course, Path(options.file)) if options.file else find_roster(course)
+    if roster is None:
+        raise CourseError("There is no roster yet: python -m autograder roster FILE.")
+    with ClassGradebook(course) as gradebook:
+        for entry in roster.values():
+            gradebook.register(entry)
+        submitted = gradebook.find_folders("*")[0].parent.parent
+    handed_in = [path.parent.name for path in submitted.glob(f"*/{course.assignment}")]
+    unknown, missing = compare(roster, handed_in)
+    print(f"The roster names {len(roster)} students; {len(handed_in)} have handed in.")
+    for name in unknown:
+        print(f"unknown: {name} handed in but is not on the roster")
+    for name in missing:
+        print(f"missing: {name} is on the roster and has handed in nothing")
+    return 0
+
+
+def run_report(options) -> int:
+    from pathlib import Path
+
+    from autograder.course import load_course
+    from autograder.report import write_report
+
+    course = load_course()
+    path = Path(options.output) if options.output else course.grading / "report.html"
+    write_report(course, path, anonymous=options.anonymous)
+    print(f"Written: {path}")
+    return 0
+
+
+def run_grades(options) -> int:
+    from pathlib import Path
+
+    from autograder.course import CourseError, load_course
+    from autograder.grades import work_out_grades, write_grades
+    from autograder.terminal import show_grades
+
+    course = load_course()
+    grades, notes = work_out_grades(course, options.track)
+    explained = options.explain
+    for name in explained or []:
+        if name not in {grade.entry.student for grade in grades}:
+            raise CourseError(f"There is no grade for {name!r}.")
+    path = Path(options.output or course.grading / f"grades-{options.format}.csv")
+    write_grades(grades, course, options.format, path)
+    show_grades(grades, explained)
+    for note in notes:
+        print(note, file=sys.stderr)
+    print(f"Written: {path}")
+    return 0
 
 
 def run_demo(options) -> int:

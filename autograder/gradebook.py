@@ -12,8 +12,9 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,9 +37,11 @@ from traitlets.utils.importstring import import_item
 from autograder.build import load_nbgrader_config
 from autograder.course import Course, CourseError
 from autograder.nbgrader_plugin import record_assignment
+from autograder.roster import Entry, find_roster
 
 # Done by whoever runs the notebook; everything else in nbgrader_config.py's lists is done here.
 _DONE_BY_WORKERS = ("RestoreSubmission", "ClearOtherOutputs", "DeduplicateIds", "JudgedExecute")
+_UNTOUCHED = "No response."  # nbgrader's comment on an answer that is as it was handed out
 _PERMISSIONS = 0o444  # what nbgrader gives to graded files
 
 
@@ -65,6 +68,22 @@ class Mark:
         """As nbgrader counts: a person's mark stands before the automatic one."""
         given = self.manual if self.manual is not None else self.auto
         return (given or 0.0) + (self.extra or 0.0 if given is not None else 0.0)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """When a student handed in, when it was due, and the extension that the gradebook knows."""
+
+    timestamp: datetime | None
+    due: datetime | None
+    extension: timedelta | None
+
+    def count_seconds_late(self, extension: timedelta | None = None) -> float:
+        """Return how late it was; what the roster says about an extension goes first."""
+        if self.timestamp is None or self.due is None:
+            return 0.0
+        granted = extension if extension is not None else self.extension or timedelta(0)
+        return max(0.0, (self.timestamp - self.due - granted).total_seconds())
 
 
 # ------------------------------------------------------------------------- one transaction
@@ -241,6 +260,10 @@ class ClassGradebook:
         self._book.close()
 
     @cached_property
+    def _roster(self) -> dict[str, Entry]:
+        return find_roster(self.course) or {}
+
+    @cached_property
     def _steps(self) -> list[NbGraderPreprocessor]:
         lists = self.config.Autograde
         steps = []
@@ -279,7 +302,69 @@ class ClassGradebook:
             self._book.db.rollback()  # reading, too, opens a transaction
         return rows
 
+    def read_submissions(self) -> dict[str, Submission]:
+        """Return when each student handed in, and how late that was."""
+        with _said_in_a_sentence("the gradebook could not be read"):
+            due = self._book.find_assignment(self.course.assignment).duedate
+            found = {
+                entry.student_id: Submission(entry.timestamp, due, entry.extension)
+                for entry in self._book.assignment_submissions(self.course.assignment)
+            }
+            self._book.db.rollback()
+        return found
+
+    def read_untouched(self, cell: str) -> dict[str, list[str]]:
+        """Return, for each student, the notebooks in which an answer was left as handed out."""
+        query = (
+            self._book.db.query(api.SubmittedAssignment.student_id, api.Notebook.name)
+            .select_from(api.Comment)
+            .join(api.BaseCell, api.BaseCell.id == api.Comment.cell_id)
+            .join(api.SubmittedNotebook, api.SubmittedNotebook.id == api.Comment.notebook_id)
+            .join(api.Notebook, api.Notebook.id == api.SubmittedNotebook.notebook_id)
+            .join(api.SubmittedAssignment,
+                  api.SubmittedAssignment.id == api.SubmittedNotebook.assignment_id)
+            .join(api.Assignment, api.Assignment.id == api.SubmittedAssignment.assignment_id)
+            .filter(api.Assignment.name == self.course.assignment, api.BaseCell.name == cell,
+                    api.Comment.auto_comment == _UNTOUCHED)
+            .order_by(api.SubmittedAssignment.student_id, api.Notebook.name)
+        )  # fmt: skip
+        found: dict[str, list[str]] = {}
+        with _said_in_a_sentence("the gradebook could not be read"):
+            for student, notebook in query:
+                found.setdefault(student, []).append(notebook)
+            self._book.db.rollback()
+        return found
+
+    def make_late_rule(self) -> Callable[[str, float, float], float]:
+        """Return nbgrader's own late penalty as a function of student, score and seconds."""
+        step = AssignLatePenalties(config=self.config)
+        step.init_plugin()
+
+        def penalise(student: str, score: float, seconds: float) -> float:
+            penalty = step.plugin_inst.late_submission_penalty(student, score, seconds)
+            return min(max(0.0, penalty or 0.0), score)
+
+        return penalise
+
     # ------------------------------------------------------------------------------ writing
+
+    def register(self, entry: Entry) -> None:
+        """Write a student of the roster into the gradebook, and the extension of what they gave."""
+        with _said_in_a_sentence(f"{entry.student} could not be recorded"):
+            try:
+                self._book.update_or_create_student(entry.student, **_describe(entry))
+                with contextlib.suppress(api.MissingEntry):
+                    found = self._book.find_submission(self.course.assignment, entry.student)
+                    if entry.extension is not None and self._has_due_date():
+                        found.extension = entry.extension or None
+                self._book.db.finish()
+            except BaseException:
+                self._book.db.rollback()
+                raise
+
+    def _has_due_date(self) -> bool:
+        """nbgrader cannot count with an extension of what is never due."""
+        return self._book.find_assignment(self.course.assignment).duedate is not None
 
     def place_files(self, student: str) -> Path:
         """Put a submission's other files where its graded notebooks go, as nbgrader does."""
@@ -354,9 +439,12 @@ class ClassGradebook:
         submitted = self.find_folders(student)[0]
         try:
             with _said_in_a_sentence(f"{student} was graded, but could not be recorded"):
-                self._book.update_or_create_student(student)
+                entry = self._roster.get(student)
+                self._book.update_or_create_student(student, **_describe(entry))
                 stamp = self.directory.get_existing_timestamp(str(submitted))
                 facts = {"timestamp": stamp} if stamp else {}
+                if entry and entry.extension is not None and self._has_due_date():
+                    facts["extension"] = entry.extension or None
                 with self._book.db.no_autoflush:  # half-made rows would only be warned about
                     self._book.update_or_create_submission(self.course.assignment, student, **facts)
                 yield
@@ -366,6 +454,14 @@ class ClassGradebook:
             raise
         finally:
             self._book.db.expunge_all()  # memory stays flat however long the class is
+
+
+def _describe(entry: Entry | None) -> dict[str, str]:
+    """Return what nbgrader keeps about a student, as far as the roster says it."""
+    if entry is None:
+        return {}
+    facts = {"first_name": entry.first_name, "last_name": entry.last_name, "email": entry.email}
+    return {name: value for name, value in facts.items() if value}
 
 
 @contextlib.contextmanager
