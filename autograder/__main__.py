@@ -1,4 +1,4 @@
-"""The instructor's command line: `python -m autograder build | grade | demo | bench | doctor`."""
+"""The instructor's command line: `python -m autograder build | grade | report | grades | ...`."""
 
 from __future__ import annotations
 
@@ -74,6 +74,8 @@ def make_parser() -> argparse.ArgumentParser:
     grades.set_defaults(run=run_grades)
 
     demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
+    demo.add_argument("--students", type=int, metavar="N", help="a made-up class of this size")
+    demo.add_argument("--seed", type=int, default=0, metavar="N", help="another class of that size")
     demo.set_defaults(run=run_demo)
 
     bench = commands.add_parser("bench", help="measure against the plain way, side by side")
@@ -237,7 +239,7 @@ def run_demo(options) -> int:
     from autograder.course import load_course
     from autograder.demo import run_demo as play
 
-    play(load_course())
+    play(load_course(), options.students, options.seed)
     return 0
 
 
