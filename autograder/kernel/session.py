@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
-import queue
 import secrets
 import shutil
 import subprocess
@@ -35,6 +35,8 @@ WITH_WALLS = True  # tests switch them off, to see what holds without
 LARGEST_OUTPUT = 2 * 2**20  # characters that one cell may show
 _CUT = "[The rest of this cell's output was too long and was left out.]\n"
 _PATIENCE = 5  # seconds that a kernel gets to react to an interrupt
+_PATIENCE_START = 120  # seconds that a kernel on a busy machine gets to answer at all
+_LOOK_AGAIN = 0.1  # seconds of silence after which we look whether a kernel is still alive
 
 
 class _WalledSpecs(KernelSpecManager):
@@ -128,11 +130,31 @@ class KernelSession:
             stderr=subprocess.DEVNULL,
         )
         self.client = self.manager.blocking_client()
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=120)
+        self.client.start_channels(stdin=False, hb=False, control=False)
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        """Wait for the kernel's first answer, on both channels.
+
+        jupyter_client's own `wait_for_ready` listens for silence, a fifth of a second of it.
+        """
+        deadline = time.monotonic() + _PATIENCE_START
+        while time.monotonic() < deadline:
+            request = self.client.kernel_info()
+            status = self._listen(request, time.monotonic() + _LOOK_AGAIN, _Outputs(), None)
+            if status == "ok":
+                return
+            if status == "crashed":
+                raise RuntimeError("the kernel died while it started")
+        raise RuntimeError(f"the kernel did not answer within {_PATIENCE_START} seconds")
 
     def _stop(self) -> None:
         self.client.stop_channels()
+        process = getattr(self.manager.provisioner, "process", None)
+        if process is not None:  # at once; the manager would look every tenth of a second
+            process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE)
         self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
         self.manager.context.destroy(linger=0)
@@ -174,34 +196,38 @@ class KernelSession:
     def _listen(self, request: str, deadline: float, outputs: _Outputs, reply: dict | None) -> str:
         """Collect a request's outputs until the kernel is idle again; return how it ended."""
         status, idle, replied = "ok", False, False
+        shell, iopub = self.client.shell_channel, self.client.iopub_channel
+        poller = zmq.Poller()
+        poller.register(shell.socket, zmq.POLLIN)
+        poller.register(iopub.socket, zmq.POLLIN)
         while not (idle and replied):
-            if time.monotonic() > deadline:
+            left = deadline - time.monotonic()
+            if left <= 0:
                 return "timeout"
-            if not idle:
-                message = self._next(self.client.get_iopub_msg)
+            ready = dict(poller.poll(1000 * min(left, _LOOK_AGAIN)))
+            if not ready and not self.manager.is_alive():
+                return "crashed"
+            if iopub.socket in ready:
+                message = _receive(iopub)
                 if message and _is_reply(message, request):
-                    idle = outputs.add(message)
-            if idle or not replied:
-                message = self._next(self.client.get_shell_msg, wait=0.2 if idle else 0.0)
+                    idle |= outputs.add(message)
+            if shell.socket in ready:
+                message = _receive(shell)
                 if message and _is_reply(message, request):
                     replied = True
                     status = "ok" if message["content"].get("status") == "ok" else "error"
                     expressions = message["content"].get("user_expressions")
                     if reply is not None and isinstance(expressions, dict):
                         reply.update(expressions)
-            if not (idle and replied) and not self.manager.is_alive():
-                return "crashed"
         return status
 
-    @staticmethod
-    def _next(get, wait: float = 0.2):
-        try:
-            return get(timeout=wait)
-        except queue.Empty:
-            return None
-        except Exception:  # a kernel that garbles its messages is one that says nothing
-            time.sleep(0.01)
-            return None
+
+def _receive(channel) -> dict | None:
+    """Read one message; a kernel that garbles its messages is one that says nothing."""
+    try:
+        return channel.get_msg(timeout=0)
+    except Exception:
+        return None
 
 
 def _register_provisioner() -> None:
