@@ -43,6 +43,7 @@ class Result:
     cells: dict[str, dict]
     repairs: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    release: str = ""  # of the hand-out that it was made from, where that is known
     isolation: str = ""
     seconds: float = 0.0
     times: dict[str, float] = field(default_factory=dict)  # where the seconds went
@@ -59,6 +60,7 @@ def grade_notebook(
     repairs: list[str] | None = None,
     flags: list[str] | None = None,
     trouble: str | None = None,
+    release: str = "",
     seed: int = COURSE_SEED,
     cell_timeout: float = CELL_TIMEOUT,
 ) -> Result:
@@ -96,6 +98,7 @@ def grade_notebook(
         cells={name: verdict.to_dict() for name, verdict in verdicts.items()},
         repairs=repairs or [],
         flags=[*flags, *find_borrowed(notebook, blueprint)],
+        release=release,
         isolation=measure_isolation().sentence,
         seconds=round(time.monotonic() - started, 2),
         times={name: round(seconds, 3) for name, seconds in times.items()},

@@ -59,6 +59,8 @@
 # %% [markdown]
 # ## 3.0 Step 0: preparation (5 minutes)
 
+# %% setup="course"
+
 # %%
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -951,3 +953,28 @@ for changed in (
 # Save the notebook **with its outputs**: those of steps 2, 4 and 5 are read as you made them. Every
 # check should say "public check passed", and every written cell, the one about collaborators included,
 # should hold words of yours. Hand in `test_predictions.csv` with the notebook.
+
+# %% [markdown] keep="outputs"
+# ### Where do I stand?
+#
+# **Save the notebook first** (Ctrl+S). This cell then runs the saved file from top to bottom in a fresh
+# kernel, all but the trainings, and says which public checks pass and what is still open.
+
+# %%
+from course_utils.standing import check_notebook
+
+check_notebook("3_finetune_roberta")
+
+# %% [markdown] keep="outputs"
+# ### Hand in
+#
+# When all three notebooks lie in this folder, saved with their outputs, this cell puts them into one
+# zip file, together with `test_predictions.csv` and your answers as one document to print. It says
+# what is missing. Do it as often as you like: earlier zip files stay.
+
+# %%
+from course_utils.handing_in import submit
+
+READY = False  # write True and run this cell when you want to hand in
+if READY:
+    submit()

@@ -31,7 +31,7 @@ check("q_select_first", q_select_first)
 # - 3 points: mentions the softmax and what it does.
 # ### END MARK SCHEME
 """
-PLAN = NotebookPlan("one", "One", auto=2, manual=3)
+PLAN = NotebookPlan("one", "One", auto=2, manual=3, pages=1)
 
 
 def expand(tmp_path, text, plan=PLAN):
