@@ -16,15 +16,18 @@ from nbformat import NotebookNode
 from autograder import keepsakes
 from autograder.blueprint import Blueprint, Slot
 from autograder.borrowed import find_borrowed
+from autograder.defuse import defuse_notebook
 from autograder.exercises import EXERCISES, Exercise
 from autograder.exercises.base import COURSE_SEED
 from autograder.judge import (
+    STATUSES,
     Verdict,
     add_stand_ins,
     choose_stand_ins,
     credit_second_try,
     decide,
 )
+from autograder.kernel import memory
 from autograder.kernel.isolation import measure_isolation
 from autograder.kernel.session import KernelSession, Run
 
@@ -83,6 +86,7 @@ def grade_notebook(
         }
     else:
         verdicts = _run_and_judge(notebook, blueprint, folder, cell_timeout, seed, flags, times)
+    defuse_notebook(notebook, ours={slot.release.source for slot in blueprint.slots})
     for cell in notebook.cells:
         slot = _find_slot(cell, blueprint)
         if slot and slot.role == "check":
@@ -222,8 +226,10 @@ def _explain(verdict: Verdict, run: Run | None) -> Verdict:
         )
         status, diagnosis = "failed", "cell-raised"
     else:
-        status = diagnosis = run.status
+        status = run.status if run.status in STATUSES else "failed"
+        diagnosis = run.status.replace(" ", "-")
         why = {
+            "out of memory": memory.SENTENCE,
             "timeout": "Its cell took too long and was stopped.",
             "crashed": "Its cell ended the kernel.",
         }[run.status]
@@ -234,6 +240,7 @@ def _report_trouble(run: Run, timeout: float) -> list[NotebookNode]:
     sentences = {
         "timeout": f"This cell was stopped after {timeout:g} seconds.",
         "crashed": "This cell ended the kernel; the cells after it ran in a new one.",
+        "out of memory": memory.SENTENCE,
     }
     if run.status not in sentences:
         return []
