@@ -135,7 +135,6 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=FOLDER)
     folder = parser.parse_args().folder
     tokenizer, model = pretrain()
-    model.config.initializer_range = 0.02  # for the head to come: at first it should be undecided
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     size = sum(path.stat().st_size for path in folder.iterdir())
