@@ -21,36 +21,84 @@ from autograder.terminal import console
 FOLDER = "grading/demo"
 
 
-def run_demo(course: Course) -> None:
-    """Build, hand in, autograde, write feedback, and show who got what, and why."""
+def run_demo(course: Course, students: int | None = None, seed: int = 0) -> None:
+    """Build, hand in, grade, write feedback and a report, and show who got what, and why.
+
+    With `students`, a class of that size is made up from known mistakes, the same for a seed.
+    """
     console.rule(f"[bold]{course.title}: a class of made-up students")
-    console.print("[bold]1/4[/] build   notebooks/ → source/ → release/")
+    console.print("[bold]1/5[/] build   notebooks/ → source/ → release/")
     from autograder.build import build  # takes seconds to import: a person sees the lines above
 
     changed = build(course)
     console.print(f"      {len(changed)} files written" if changed else "      up to date")
 
     from autograder.blueprint import load_blueprints
-    from autograder.personas import hand_in, make_class
+    from autograder.report import write_report
 
     blueprints = list(load_blueprints(course).values())
     folder = course.root / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
+    os.environ["COURSE_GRADING"] = FOLDER
+    if students is None:
+        people = _hand_in_small(blueprints, folder)
+    else:
+        people = _hand_in_large(course, blueprints, folder, students, seed)
+    waiting = len(list((folder / "submitted").glob("*/*/*.ipynb")))
+    console.print(f"[bold]2/5[/] submit  {len(people)} students, {waiting} notebooks handed in")
+
+    console.print("[bold]3/5[/] python -m autograder grade")
+    _grade(course)
+    if students is None:
+        _run_nbgrader("4/5", "generate_feedback", "Converting notebook", waiting, course)
+    else:
+        console.print(f"[bold]4/5[/] nbgrader generate_feedback {course.assignment}: left to you")
+    console.print("[bold]5/5[/] python -m autograder report")
+    write_report(course, folder / "report.html")
+
+    console.print()
+    if students is None:
+        console.print(_make_table(people, folder, course))
+        console.print(f"Feedback pages, one a notebook: {FOLDER}/feedback/")
+        example = f"{FOLDER}/feedback/ada/{course.assignment}/{blueprints[0].name}.html"
+        console.print(f"For example: {example}")
+    else:
+        console.print(f"To try: COURSE_GRADING={FOLDER} python -m autograder grades")
+    console.print(f"The class at a glance: {FOLDER}/report.html")
+    console.print("Real submissions go to grading/submitted/; the demo never touches them.")
+
+
+def _hand_in_small(blueprints: list, folder: Path) -> list:
+    from autograder.personas import hand_in, make_class
+
     people = make_class(blueprints)
     for persona in people:
         hand_in(persona, blueprints, folder / "submitted")
-    waiting = len(list((folder / "submitted").glob("*/*/*.ipynb")))
-    console.print(f"[bold]2/4[/] submit  {len(people)} students hand in {waiting} notebooks")
+    return people
 
-    _run_nbgrader("3/4", "autograde", "Autograding", waiting, course)
-    _run_nbgrader("4/4", "generate_feedback", "Converting notebook", waiting, course)
 
-    console.print()
-    console.print(_make_table(people, folder, course))
-    console.print(f"Feedback pages, one a notebook: {FOLDER}/feedback/")
-    example = f"{FOLDER}/feedback/ada/{course.assignment}/{blueprints[0].name}.html"
-    console.print(f"For example: {example}")
-    console.print("Real submissions go to grading/submitted/; the demo never touches them.")
+def _hand_in_large(course: Course, blueprints: list, folder: Path, count: int, seed: int) -> list:
+    from autograder.cohort import hand_in_cohort, make_cohort, make_roster, set_due_date
+    from autograder.gradebook import ClassGradebook
+
+    people = make_cohort(blueprints, count, seed, list(course.tracks))
+    hand_in_cohort(people, blueprints, folder / "submitted")
+    (folder / "roster.csv").write_text(make_roster(people), "utf-8")
+    with ClassGradebook(course):
+        set_due_date(course)
+    return people
+
+
+def _grade(course: Course) -> None:
+    from autograder.classroom import grade_class
+    from autograder.progress import Bar, show_summary
+
+    listener = Bar()
+    try:
+        summary = grade_class(course, listener=listener)
+    finally:
+        listener.close()
+    show_summary(summary, as_json=False)
 
 
 def _run_nbgrader(step: str, command: str, sign: str, total: int, course: Course) -> None:

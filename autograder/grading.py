@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import time
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -13,15 +16,18 @@ from nbformat import NotebookNode
 from autograder import keepsakes
 from autograder.blueprint import Blueprint, Slot
 from autograder.borrowed import find_borrowed
+from autograder.defuse import defuse_notebook
 from autograder.exercises import EXERCISES, Exercise
 from autograder.exercises.base import COURSE_SEED
 from autograder.judge import (
+    STATUSES,
     Verdict,
     add_stand_ins,
     choose_stand_ins,
     credit_second_try,
     decide,
 )
+from autograder.kernel import memory
 from autograder.kernel.isolation import measure_isolation
 from autograder.kernel.session import KernelSession, Run
 
@@ -43,6 +49,7 @@ class Result:
     release: str = ""  # of the hand-out that it was made from, where that is known
     isolation: str = ""
     seconds: float = 0.0
+    times: dict[str, float] = field(default_factory=dict)  # where the seconds went
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -70,6 +77,7 @@ def grade_notebook(
     """
     started = time.monotonic()
     flags = list(flags or [])
+    times: Counter[str] = Counter()
     if trouble:
         verdicts = {
             slot.grade_id: Verdict(0.0, slot.points, "missing", "unreadable", [trouble])
@@ -77,7 +85,8 @@ def grade_notebook(
             if slot.role == "check"
         }
     else:
-        verdicts = _run_and_judge(notebook, blueprint, folder, cell_timeout, seed, flags)
+        verdicts = _run_and_judge(notebook, blueprint, folder, cell_timeout, seed, flags, times)
+    defuse_notebook(notebook, ours={slot.release.source for slot in blueprint.slots})
     for cell in notebook.cells:
         slot = _find_slot(cell, blueprint)
         if slot and slot.role == "check":
@@ -96,6 +105,7 @@ def grade_notebook(
         release=release,
         isolation=measure_isolation().sentence,
         seconds=round(time.monotonic() - started, 2),
+        times={name: round(seconds, 3) for name, seconds in times.items()},
     )
 
 
@@ -114,10 +124,14 @@ def make_output(verdict: Verdict) -> NotebookNode:
     )
 
 
-def _run_and_judge(notebook, blueprint, folder, cell_timeout, seed, flags) -> dict[str, Verdict]:
+def _run_and_judge(
+    notebook, blueprint, folder, cell_timeout, seed, flags, times
+) -> dict[str, Verdict]:
     verdicts: dict[str, Verdict] = {}
     runs: dict[str, Run] = {}  # how the solve cells went, by the name they solve
-    with KernelSession(folder) as kernel:
+    with _stopwatch(times, "kernel"):
+        kernel = KernelSession(folder).__enter__()
+    try:
         flags += kernel.flags
         for cell in notebook.cells:
             if cell.cell_type != "code":
@@ -125,30 +139,56 @@ def _run_and_judge(notebook, blueprint, folder, cell_timeout, seed, flags) -> di
             slot = _find_slot(cell, blueprint)
             if slot and slot.role == "check":
                 exercise = EXERCISES[slot.exercise]
-                verdict = _ask(kernel, exercise, exercise.program, slot.points, seed)
+                verdict = _ask(kernel, exercise, exercise.program, slot.points, seed, times)
                 run = runs.get(exercise.solved_in or slot.exercise)
                 verdicts[slot.grade_id] = _explain(verdict, run)
             elif keepsakes.is_kept(cell):
                 cell.outputs = keepsakes.keep_outputs(cell)
             else:
-                run = kernel.run(cell.source, cell_timeout)
+                with _stopwatch(times, "notebook"):
+                    run = kernel.run(cell.source, cell_timeout)
                 cell.outputs = [*run.outputs, *_report_trouble(run, cell_timeout)]
                 if slot and slot.role == "solve":
                     runs[slot.grade_id] = run
-        _judge_again(kernel, blueprint, verdicts, seed)
+        _judge_again(kernel, blueprint, verdicts, seed, times)
+    finally:
+        with _stopwatch(times, "kernel"):
+            kernel.__exit__()
     return verdicts
 
 
 def _ask(
-    kernel: KernelSession, exercise: Exercise, program: str, points: float, seed: int
+    kernel: KernelSession,
+    exercise: Exercise,
+    program: str,
+    points: float,
+    seed: int,
+    times: Counter[str],
 ) -> Verdict:
-    inputs = exercise.draw_inputs(seed)
-    status, values = kernel.ask(program, inputs, ASK_TIMEOUT)
-    return decide(exercise, points, status, values, inputs)
+    with _stopwatch(times, "judge"):
+        inputs = exercise.draw_inputs(seed)
+    with _stopwatch(times, "tests"):
+        status, values = kernel.ask(program, inputs, ASK_TIMEOUT)
+    with _stopwatch(times, "judge"):
+        return decide(exercise, points, status, values, inputs)
+
+
+@contextlib.contextmanager
+def _stopwatch(times: Counter[str], what: str) -> Iterator[None]:
+    """Add the seconds that something takes to what it took before."""
+    started = time.monotonic()
+    try:
+        yield
+    finally:
+        times[what] += time.monotonic() - started
 
 
 def _judge_again(
-    kernel: KernelSession, blueprint: Blueprint, verdicts: dict[str, Verdict], seed: int
+    kernel: KernelSession,
+    blueprint: Blueprint,
+    verdicts: dict[str, Verdict],
+    seed: int,
+    times: Counter[str],
 ) -> None:
     """Judge work that failed on failed pieces once more, on right ones. Last of all."""
     statuses = {name.removeprefix("test_"): verdict.status for name, verdict in verdicts.items()}
@@ -159,7 +199,7 @@ def _judge_again(
         if not pieces or verdict.status in ("passed", "missing"):
             continue
         program = add_stand_ins(exercise, [EXERCISES[piece].reference for piece in pieces])
-        second = _ask(kernel, exercise, program, slot.points, seed)
+        second = _ask(kernel, exercise, program, slot.points, seed, times)
         verdicts[grade_id] = credit_second_try(verdict, second, pieces)
 
 
@@ -186,8 +226,10 @@ def _explain(verdict: Verdict, run: Run | None) -> Verdict:
         )
         status, diagnosis = "failed", "cell-raised"
     else:
-        status = diagnosis = run.status
+        status = run.status if run.status in STATUSES else "failed"
+        diagnosis = run.status.replace(" ", "-")
         why = {
+            "out of memory": memory.SENTENCE,
             "timeout": "Its cell took too long and was stopped.",
             "crashed": "Its cell ended the kernel.",
         }[run.status]
@@ -198,6 +240,7 @@ def _report_trouble(run: Run, timeout: float) -> list[NotebookNode]:
     sentences = {
         "timeout": f"This cell was stopped after {timeout:g} seconds.",
         "crashed": "This cell ended the kernel; the cells after it ran in a new one.",
+        "out of memory": memory.SENTENCE,
     }
     if run.status not in sentences:
         return []

@@ -17,7 +17,7 @@ from traitlets import Integer
 from autograder import canary, exported
 from autograder.blueprint import Blueprint, load_blueprint, load_blueprints
 from autograder.course import Course, CourseError, load_course
-from autograder.grading import CELL_TIMEOUT, grade_notebook
+from autograder.grading import CELL_TIMEOUT, Result, grade_notebook
 from autograder.keepsakes import is_kept
 from autograder.secret import draw_seed
 from autograder.submissions import Unreadable, make_blank, read_notebook, restore
@@ -39,31 +39,37 @@ def prepare_gradebook(**_) -> None:
     nbgrader does this when it generates an assignment; a fresh clone, or a source that was
     rebuilt, would otherwise have to be generated again by hand.
     """
-    from autograder.build import generate_release, load_nbgrader_config
-
     global _prepared
     if _prepared:
         return
-    course = load_course()
+    try:
+        record_assignment(load_course())
+    except CourseError as problem:
+        sys.exit(str(problem))
+    _prepared = True
+
+
+def record_assignment(course: Course) -> None:
+    """Write the assignment's cells into the gradebook, unless it has them as they are."""
+    from autograder.build import generate_release, load_nbgrader_config
+
     config = load_nbgrader_config(course)
     db_url = config.CourseDirectory.db_url
     course.grading.mkdir(parents=True, exist_ok=True)
     with Gradebook(db_url, config.CourseDirectory.course_id) as gradebook:
-        _prepared = _is_recorded(gradebook, course)
-    if _prepared:
-        return
+        if _is_recorded(gradebook, course):
+            return
     try:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch).resolve()
             (folder / "source").symlink_to(course.root / "source")
             generate_release(course, folder, db_url=db_url)
-        _prepared = True
     except Exception as problem:
-        sys.exit(
+        raise CourseError(
             f"The gradebook could not be brought up to date with source/: {problem}. If cells were "
             "added or removed after submissions were graded, nbgrader keeps the old ones: restore "
             "them, or start a new gradebook."
-        )
+        ) from problem
 
 
 def _is_recorded(gradebook: Gradebook, course: Course) -> bool:
@@ -104,21 +110,31 @@ class RestoreSubmission(NbGraderPreprocessor):
     """Puts a submission into the hand-out's shape before nbgrader looks at it."""
 
     def preprocess(self, nb: NotebookNode, resources):
-        blueprint = _find_blueprint(resources)
         trouble = nb.metadata.get("course", {}).get("trouble") if not nb.cells else None
         if trouble:
             self.log.error("%s Its cells earn nothing; the others are graded.", trouble)
-            notebook, notes = make_blank(blueprint), {"trouble": trouble}
-        else:
-            restored = restore(nb, blueprint)
-            notebook = restored.notebook
-            notes = {
-                "repairs": restored.repairs,
-                "flags": [*_find_notes(nb), *restored.flags],
-                "release": restored.release,
-            }
-        notebook.metadata["course"] = {**blueprint.metadata.get("course", {}), **notes}
-        return notebook, resources
+        return restore_submission(nb, _find_blueprint(resources), trouble), resources
+
+
+def restore_submission(
+    notebook: NotebookNode | None, blueprint: Blueprint, trouble: str | None = None
+) -> NotebookNode:
+    """Return a submission in the hand-out's shape; what had to be done stands in its metadata.
+
+    `trouble` is a sentence about one that could not be read: a blank one takes its place.
+    """
+    if trouble:
+        restored, notes = make_blank(blueprint), {"trouble": trouble}
+    else:
+        found = restore(notebook, blueprint)
+        restored = found.notebook
+        notes = {
+            "repairs": found.repairs,
+            "flags": [*_find_notes(notebook), *found.flags],
+            "release": found.release,
+        }
+    restored.metadata["course"] = {**blueprint.metadata.get("course", {}), **notes}
+    return restored
 
 
 def _find_notes(notebook: NotebookNode) -> list[str]:
@@ -143,21 +159,41 @@ class JudgedExecute(NbGraderPreprocessor):
     timeout = Integer(CELL_TIMEOUT, help="Seconds that one cell may take.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources):
-        notes = nb.metadata.get("course", {})
-        result = grade_notebook(
+        judge_submission(
             nb,
             _find_blueprint(resources),
             folder=Path(resources["metadata"]["path"]).resolve(),
-            submission=resources["nbgrader"].get("student", ""),
-            repairs=list(notes.get("repairs", [])),
-            flags=list(notes.get("flags", [])),
-            trouble=notes.get("trouble"),
-            release=notes.get("release", ""),
+            student=resources["nbgrader"].get("student", ""),
             seed=draw_seed(load_course().grading, nb),
-            cell_timeout=self.timeout,
+            timeout=self.timeout,
         )
-        nb.metadata["course"] = {**notes, "result": result.to_dict()}
         return nb, resources
+
+
+def judge_submission(
+    notebook: NotebookNode,
+    blueprint: Blueprint,
+    folder: Path | None,
+    student: str,
+    seed: int,
+    timeout: float = CELL_TIMEOUT,
+) -> Result:
+    """Run and judge what `restore_submission` returned; outputs and result go into it."""
+    notes = notebook.metadata.get("course", {})
+    result = grade_notebook(
+        notebook,
+        blueprint,
+        folder=folder,
+        submission=student,
+        repairs=list(notes.get("repairs", [])),
+        flags=list(notes.get("flags", [])),
+        trouble=notes.get("trouble"),
+        release=notes.get("release", ""),
+        seed=seed,
+        cell_timeout=timeout,
+    )
+    notebook.metadata["course"] = {**notes, "result": result.to_dict()}
+    return result
 
 
 def _find_blueprint(resources) -> Blueprint:

@@ -87,11 +87,15 @@ def make_class(blueprints: Iterable[Blueprint]) -> list[Persona]:
             "query of 1.3.2 right, too short for 1.4.2",
             mistaken(q_average_two="2 * (K[0] + K[1])"),
         ),
-        Persona("goran", "forgot the unit length", mistaken(k2_select="q_average_two")),
+        Persona(
+            "goran",
+            "forgot the unit length, and zero_grad",
+            mistaken(k2_select="q_average_two", train_one_epoch="zero-grad-forgotten"),
+        ),
         Persona("hana", "untouched release", {}, writes=False),
-        Persona("ivo", "raises an error at the top", right, damage=_raise_at_top),
-        Persona("jing", "duplicated cells", right, damage=_duplicate_cells),
-        Persona("kofi", "metadata gone", right, damage=_strip_metadata),
+        Persona("ivo", "raises an error at the top", right, damage=raise_at_top),
+        Persona("jing", "duplicated cells", right, damage=duplicate_cells),
+        Persona("kofi", "metadata gone", right, damage=strip_metadata),
         Persona("lena", "left a notebook out", right, leaves_out="1_query_crafting"),
     ]
 
@@ -122,11 +126,11 @@ def _keep(codes: dict[str, str], names: str) -> dict[str, str]:
     return {name: codes[name] for name in names.split()}
 
 
-def _raise_at_top(notebook: NotebookNode) -> None:
+def raise_at_top(notebook: NotebookNode) -> None:
     notebook.cells.insert(0, nbformat.v4.new_code_cell("raise RuntimeError('left over')"))
 
 
-def _duplicate_cells(notebook: NotebookNode) -> None:
+def duplicate_cells(notebook: NotebookNode) -> None:
     notebook.cells = [
         copy
         for cell in notebook.cells
@@ -134,7 +138,7 @@ def _duplicate_cells(notebook: NotebookNode) -> None:
     ]
 
 
-def _strip_metadata(notebook: NotebookNode) -> None:
+def strip_metadata(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         cell.metadata = {}
         cell.pop("id", None)

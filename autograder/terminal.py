@@ -37,3 +37,24 @@ def show_result(result: dict) -> None:
     for kind in ("repairs", "flags"):
         for line in result[kind]:
             console.print(f"  [dim]{kind[:-1]}:[/] {escape(line)}")
+
+
+def show_grades(grades: list, explained: list[str] | None) -> None:
+    """Print everybody's total; with `explained`, how the sums of these (or all) come about."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("student", "track", "total", "out of", "waiting for a person"):
+        table.add_column(name, justify="left" if name in ("student", "track") else "right")
+    for grade in grades:
+        table.add_row(
+            escape(grade.entry.student),
+            escape(grade.track),
+            f"{grade.total:g}",
+            f"{grade.out_of:g}",
+            str(grade.waiting or ""),
+        )
+    console.print(table)
+    for grade in grades:
+        if explained is not None and (not explained or grade.entry.student in explained):
+            console.print(f"[bold]{escape(grade.entry.student)}[/]")
+            for line in grade.explain():
+                console.print(f"  {escape(line)}")

@@ -1,9 +1,12 @@
-"""Grading by warm, walled kernels against stock nbgrader: speed, and that the scores are equal.
+"""Grading a class against stock nbgrader: speed, and that the scores are equal.
 
-    python -m autograder.bench.grading [--json] [--students N]
+    python -m autograder bench grading [--json]
+    python -m autograder.bench.grading [--json] [--students N] [--scale]
 
-Three measurements, each side by side in one run: a kernel ready with its imports; one submission,
-once the warm process is up; a class. Stock nbgrader is measured on a sample of the class.
+Side by side in one run: a kernel ready with its imports; one submission, once the warm process is
+up; a class, from nothing to the gradebook. The same cells run on both sides: training cells, which
+ours would keep, are taken out. Stock nbgrader is measured on a sample of the class and scaled; it
+runs in this process, so that starting it costs nothing. `--scale` grades 10 and 240 students, too.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ import logging
 import os
 import shutil
 import statistics
-import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 import nbformat
@@ -27,12 +30,15 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from autograder.blueprint import Blueprint, load_blueprints
+from autograder.classroom import Listener, Unit, grade_class
 from autograder.course import Course, load_course
-from autograder.intake import grade_paths
+from autograder.gradebook import find_alembic
+from autograder.grading import grade_notebook
 from autograder.keepsakes import is_kept
 from autograder.kernel import nursery
 from autograder.kernel.session import KernelSession
 from autograder.personas import fill_in, solve_all
+from autograder.submissions import read_notebook, restore
 
 IMPORTS = """\
 import datasets, ipywidgets, matplotlib.figure, torch, transformers
@@ -44,15 +50,23 @@ ROUNDS = 3
 STOCK_SAMPLE = 2
 
 
-def run(json: bool, students: int = 6) -> dict:
+STUDENTS = 60
+SCALE = (10, 240)
+
+
+def run(json: bool, students: int = STUDENTS, scale: bool = False) -> dict:
     """Measure everything; print a table, or with `json` one JSON object."""
     course = load_course()
-    folder = str(Path(sys.executable).parent)  # nbgrader calls alembic by its bare name
-    os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", "")])
+    find_alembic()
     with tempfile.TemporaryDirectory() as scratch:
-        result = {"bench": "grading", "students": students}
+        result = {"bench": "grading", "students": students, "cores": os.cpu_count()}
         result |= measure_kernels()
         result |= measure_class(course, Path(scratch).resolve(), students)
+        if scale:
+            result["growth"] = [
+                measure_growth(course, Path(scratch).resolve() / f"scale-{size}", size)
+                for size in SCALE
+            ]
     if json:
         print(json_format.dumps(result))
     else:
@@ -113,36 +127,110 @@ def measure_class(course: Course, scratch: Path, students: int) -> dict:
         started = time.perf_counter()
         _autograde_by_stock(course, scratch, name)
         stock_seconds.append(time.perf_counter() - started)
-        stock_scores[name] = _read_scores(scratch, course, name)
+        stock_scores[name] = _read_scores(scratch / "gradebook.db", "stock", course, name)
 
-    nursery.share_nursery()
-    folders = [str(scratch / "submitted" / name / course.assignment) for name in names]
-    started = time.perf_counter()
-    results = list(grade_paths(folders, course))
-    class_seconds = time.perf_counter() - started
-    one = [sum(r["seconds"] for r in results if r["submission"] == folder) for folder in folders]
-    ours = {
-        name: {
-            grade_id: cell["score"]
-            for result in results
-            if result["submission"] == folder
-            for grade_id, cell in result["cells"].items()
-            if cell["status"] != "manual"
-        }
-        for name, folder in zip(names, folders, strict=True)
+    ours = grade_by_ours(course, scratch / "ours", scratch / "submitted")
+    scores = {
+        name: _read_scores(scratch / "ours" / "gradebook.db", course.id, course, name)
+        for name in sample
     }
     stock = statistics.median(stock_seconds)
-    return {
-        "notebooks": len(blueprints),
+    count = len(blueprints)
+    times = ours.pop("times")
+    return ours | {
+        "notebooks": count,
         "stock_submission_seconds": stock,
-        "submission_seconds": statistics.median(one),
-        "submission_ratio": stock / statistics.median(one),
-        "class_seconds": class_seconds,
+        "submission_ratio": stock / ours["submission_seconds"],
         "stock_class_seconds": stock * students,
         "stock_measured_on": len(sample),
-        "ratio": stock * students / class_seconds,
-        "equal": all(ours[name] == stock_scores[name] for name in sample),
+        "stock_per_minute": 60 * count / stock,
+        "per_minute": 60 * count * students / ours["class_seconds"],
+        "ratio": stock * students / ours["class_seconds"],
+        "own_code_seconds": times.pop("notebook"),
+        "other_seconds": times,
+        "equal": scores == stock_scores and all(scores.values()),
     }
+
+
+def grade_by_ours(course: Course, folder: Path, submitted: Path) -> dict:
+    """Grade a class from nothing, warm process included, in a grading folder of its own."""
+    folder.mkdir()
+    (folder / "submitted").symlink_to(submitted)
+    nursery.close_nursery()
+    watch = _Watch()
+    before = os.environ.get("COURSE_GRADING")
+    os.environ["COURSE_GRADING"] = str(folder)
+    try:
+        watch.started = time.perf_counter()
+        summary = grade_class(course, listener=watch)
+        seconds = time.perf_counter() - watch.started
+        assert not summary.problems, summary.problems
+    finally:
+        os.environ.pop("COURSE_GRADING")
+        if before is not None:
+            os.environ["COURSE_GRADING"] = before
+    one = [sum(results) for results in watch.seconds.values()]
+    parts: Counter[str] = Counter()
+    for times in watch.times:
+        parts.update(times)
+    return {
+        "class_seconds": seconds,
+        "cold_seconds": watch.first - statistics.median(watch.notebook_seconds),
+        "submission_seconds": _measure_one(course, folder),
+        "submission_seconds_in_class": statistics.median(one),
+        "times": {name: value / len(one) for name, value in parts.items()},
+        "memory_early_mb": watch.memory[min(len(watch.memory) - 1, 29)],
+        "memory_end_mb": watch.memory[-1],
+    }
+
+
+def _measure_one(course: Course, folder: Path) -> float:
+    """Time one submission by itself, the warm process up: read, run, judged, three notebooks."""
+    place = str(next((folder / "submitted").iterdir()) / course.assignment)
+    rounds = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        for path in sorted(Path(place).glob("*.ipynb")):
+            blueprint = load_blueprints(course)[path.stem]
+            restored = restore(read_notebook(path), blueprint)
+            grade_notebook(restored.notebook, blueprint, Path(place))
+        rounds.append(time.perf_counter() - started)
+    return statistics.median(rounds)
+
+
+def measure_growth(course: Course, scratch: Path, students: int) -> dict:
+    """Grade a class of another size; return how long it took and how much memory the end had."""
+    blueprints = load_blueprints(course)
+    for number in range(students):
+        _hand_in(blueprints, scratch / "submitted" / f"student{number:03}" / course.assignment)
+    ours = grade_by_ours(course, scratch / "ours", scratch / "submitted")
+    warm = ours["class_seconds"] - ours["cold_seconds"]
+    return {
+        "students": students,
+        "seconds": ours["class_seconds"],
+        "seconds_a_student": warm / students,
+        "memory_early_mb": ours["memory_early_mb"],
+        "memory_end_mb": ours["memory_end_mb"],
+    }
+
+
+class _Watch(Listener):
+    """Notes when notebooks are done, where their time went, and how large the grader is."""
+
+    def __init__(self) -> None:
+        self.started = self.first = 0.0
+        self.seconds: dict[str, list[float]] = {}
+        self.notebook_seconds: list[float] = []
+        self.times: list[dict] = []
+        self.memory: list[float] = []
+
+    def finish(self, unit: Unit, result: dict) -> None:
+        self.first = self.first or time.perf_counter() - self.started
+        self.seconds.setdefault(unit.student, []).append(result["seconds"])
+        self.notebook_seconds.append(result["seconds"])
+        self.times.append(result["times"])
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        self.memory.append(pages * os.sysconf("SC_PAGESIZE") / 2**20)
 
 
 def _make_stock_course(course: Course, blueprints: dict[str, Blueprint], scratch: Path) -> None:
@@ -185,8 +273,8 @@ def _autograde_by_stock(course: Course, scratch: Path, student: str) -> None:
     Autograde(**_stock_settings(course, scratch, student)).start()
 
 
-def _read_scores(scratch: Path, course: Course, student: str) -> dict[str, float]:
-    with Gradebook(f"sqlite:///{scratch}/gradebook.db", "stock") as gradebook:
+def _read_scores(database: Path, course_id: str, course: Course, student: str) -> dict[str, float]:
+    with Gradebook(f"sqlite:///{database}", course_id) as gradebook:
         submission = gradebook.find_submission(course.assignment, student)
         return {
             grade.name: grade.auto_score
@@ -209,22 +297,49 @@ def describe(result: dict) -> str:
         lines.append(
             f"{label:32}{result[stock]:>8.2f} s{result[ours]:>8.2f} s{result[ratio]:>8.1f}"
         )
+    other = ", ".join(
+        f"{_WORDS[name]} {seconds:.2f} s" for name, seconds in result["other_seconds"].items()
+    )
     lines += [
-        f"Starting the warm process took {result['warm_process_start_seconds']:.1f} s, once a run.",
+        f"{'notebooks a minute':32}{result['stock_per_minute']:>10.1f}{result['per_minute']:>10.1f}",
+        f"A class takes the {result['cold_seconds']:.1f} s until the first notebook is under way along"
+        f" (starting the warm process: {result['warm_process_start_seconds']:.1f} s).",
+        f"The notebooks' own code takes {result['own_code_seconds']:.2f} s of a submission in a class;"
+        f" {other}.",
         f"Each kernel has {result['memory_per_kernel_mb']:.0f} MB of its own; the rest is shared.",
+        f"The grader itself: {result['memory_early_mb']:.0f} MB after 30 notebooks, "
+        f"{result['memory_end_mb']:.0f} MB at the end.",
         f"Stock nbgrader was measured on {result['stock_measured_on']} submissions and scaled.",
-        f"On {os.cpu_count()} cores; scores "
-        + ("equal, cell by cell." if result["equal"] else "NOT EQUAL."),
     ]
+    for step in result.get("growth", []):
+        lines.append(
+            f"{step['students']} students: {step['seconds']:.0f} s, once warm "
+            f"{step['seconds_a_student']:.2f} s a student; "
+            f"{step['memory_early_mb']:.0f} MB early, {step['memory_end_mb']:.0f} MB at the end."
+        )
+    if "growth" not in result:
+        lines.append("`python -m autograder.bench.grading --scale` measures 10 and 240 students.")
+    lines.append(
+        f"On {result['cores']} cores; scores "
+        + ("equal, cell by cell." if result["equal"] else "NOT EQUAL.")
+    )
     return "\n".join(lines)
+
+
+_WORDS = {
+    "kernel": "starting and ending kernels",
+    "tests": "hidden tests in the kernel",
+    "judge": "judging",
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m autograder.bench.grading")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--students", type=int, default=6)
+    parser.add_argument("--students", type=int, default=STUDENTS)
+    parser.add_argument("--scale", action="store_true", help="grade 10 and 240 students, too")
     arguments = parser.parse_args()
-    run(arguments.json, arguments.students)
+    run(arguments.json, arguments.students, arguments.scale)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,12 @@ from autograder.exercises.base import Exercise, Mistake, Ruling
 if TYPE_CHECKING:
     from autograder.judge import Verdict
 
+_MODULES = (query_crafting, attention, finetuning)
 EXERCISES: dict[str, Exercise] = {
-    exercise.name: exercise
-    for exercise in (*query_crafting.EXERCISES, *attention.EXERCISES, *finetuning.EXERCISES)
+    exercise.name: exercise for module in _MODULES for exercise in module.EXERCISES
+}
+MODULES: dict[str, str] = {  # the module that an exercise is written in
+    exercise.name: module.__name__ for module in _MODULES for exercise in module.EXERCISES
 }
 
 
@@ -50,4 +53,4 @@ def grade_here(name: str, namespace: dict, points: float) -> float:
     return verdict.score
 
 
-__all__ = ["EXERCISES", "Exercise", "Mistake", "Ruling", "grade_here"]
+__all__ = ["EXERCISES", "MODULES", "Exercise", "Mistake", "Ruling", "grade_here"]

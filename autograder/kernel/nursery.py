@@ -32,6 +32,10 @@ WARM_IMPORTS = (
     "course_utils.plots", "course_utils.checks", "course_utils.queries",
     "course_utils.attention_plots", "course_utils.evaluation", "course_utils.parity",
     "ipykernel.kernelapp", "IPython.core.completer", "matplotlib_inline.backend_inline",
+    # What a kernel imports by itself as it starts, and what it shows an error with.
+    "ipykernel.debugger", "IPython.core.completerlib", "IPython.core.oinspect", "IPython.extensions",
+    "sqlite3", "tornado.queues", "tornado.platform.asyncio", "encodings.idna",
+    "stack_data", "pygments.formatters.terminal256", "pygments.styles",
 )  # fmt: skip
 _PATIENCE = 120  # seconds that the imports, or a fork on a busy machine, may take
 
@@ -160,6 +164,15 @@ def share_nursery() -> Nursery:
         if _shared is None:
             _shared, _shared_by = Nursery(), os.getpid()
         return _shared
+
+
+def close_nursery() -> None:
+    """End this process's nursery and all its kernels, if there is one."""
+    global _shared
+    with _sharing:
+        if _shared is not None and _shared_by == os.getpid():
+            _shared.close()
+        _shared = None
 
 
 def _fingerprint() -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
-import queue
 import secrets
 import shutil
 import subprocess
@@ -24,6 +24,7 @@ from jupyter_client.provisioning import KernelProvisionerFactory
 from nbformat import NotebookNode
 
 from autograder.kernel import wire
+from autograder.kernel.memory import is_out_of_memory
 from autograder.kernel.workfolder import fill_folder
 
 _WIRE_SOURCE = Path(wire.__file__).read_text(encoding="utf-8")
@@ -35,6 +36,8 @@ WITH_WALLS = True  # tests switch them off, to see what holds without
 LARGEST_OUTPUT = 2 * 2**20  # characters that one cell may show
 _CUT = "[The rest of this cell's output was too long and was left out.]\n"
 _PATIENCE = 5  # seconds that a kernel gets to react to an interrupt
+_PATIENCE_START = 120  # seconds that a kernel on a busy machine gets to answer at all
+_LOOK_AGAIN = 0.1  # seconds of silence after which we look whether a kernel is still alive
 
 
 class _WalledSpecs(KernelSpecManager):
@@ -56,7 +59,10 @@ class _WalledSpecs(KernelSpecManager):
 
 @dataclass
 class Run:
-    """What came of running one cell: "ok", "error", "timeout" or "crashed", and its outputs."""
+    """What came of running one cell, and its outputs.
+
+    `status` is "ok", "error", "timeout", "crashed" or "out of memory".
+    """
 
     status: str
     outputs: list[NotebookNode] = field(default_factory=list)
@@ -87,9 +93,13 @@ class KernelSession:
     def run(self, code: str, timeout: float) -> Run:
         """Run one cell. A cell that hangs or kills the kernel costs only itself."""
         result = self._execute(code, timeout)
+        if result.status == "error" and _ran_out_of_memory(result):
+            result.status = "out of memory"
         if result.status in ("ok", "error"):
             self._finished.append(code)
-        elif not self._is_responsive():
+        elif result.status == "out of memory" and self._has_room():
+            self._finished.append(code)  # it asked too much, but did not keep it
+        elif result.status == "out of memory" or not self._is_responsive():
             self._replace(timeout)
         return result
 
@@ -128,11 +138,31 @@ class KernelSession:
             stderr=subprocess.DEVNULL,
         )
         self.client = self.manager.blocking_client()
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=120)
+        self.client.start_channels(stdin=False, hb=False, control=False)
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        """Wait for the kernel's first answer, on both channels.
+
+        jupyter_client's own `wait_for_ready` listens for silence, a fifth of a second of it.
+        """
+        deadline = time.monotonic() + _PATIENCE_START
+        while time.monotonic() < deadline:
+            request = self.client.kernel_info()
+            status = self._listen(request, time.monotonic() + _LOOK_AGAIN, _Outputs(), None)
+            if status == "ok":
+                return
+            if status == "crashed":
+                raise RuntimeError("the kernel died while it started")
+        raise RuntimeError(f"the kernel did not answer within {_PATIENCE_START} seconds")
 
     def _stop(self) -> None:
         self.client.stop_channels()
+        process = getattr(self.manager.provisioner, "process", None)
+        if process is not None:  # at once; the manager would look every tenth of a second
+            process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE)
         self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
         self.manager.context.destroy(linger=0)
@@ -147,6 +177,10 @@ class KernelSession:
 
     def _is_responsive(self) -> bool:
         return self.manager.is_alive() and self._execute("", _PATIENCE).status == "ok"
+
+    def _has_room(self) -> bool:
+        """Could the next cell get a gigabyte, or is the memory still taken?"""
+        return self._execute("len(bytearray(2**30))", _PATIENCE).status == "ok"
 
     # ---------------------------------------------------------------------------- messages
 
@@ -174,34 +208,43 @@ class KernelSession:
     def _listen(self, request: str, deadline: float, outputs: _Outputs, reply: dict | None) -> str:
         """Collect a request's outputs until the kernel is idle again; return how it ended."""
         status, idle, replied = "ok", False, False
+        shell, iopub = self.client.shell_channel, self.client.iopub_channel
+        poller = zmq.Poller()
+        poller.register(shell.socket, zmq.POLLIN)
+        poller.register(iopub.socket, zmq.POLLIN)
         while not (idle and replied):
-            if time.monotonic() > deadline:
+            left = deadline - time.monotonic()
+            if left <= 0:
                 return "timeout"
-            if not idle:
-                message = self._next(self.client.get_iopub_msg)
+            ready = dict(poller.poll(1000 * min(left, _LOOK_AGAIN)))
+            if not ready and not self.manager.is_alive():
+                return "crashed"
+            if iopub.socket in ready:
+                message = _receive(iopub)
                 if message and _is_reply(message, request):
-                    idle = outputs.add(message)
-            if idle or not replied:
-                message = self._next(self.client.get_shell_msg, wait=0.2 if idle else 0.0)
+                    idle |= outputs.add(message)
+            if shell.socket in ready:
+                message = _receive(shell)
                 if message and _is_reply(message, request):
                     replied = True
                     status = "ok" if message["content"].get("status") == "ok" else "error"
                     expressions = message["content"].get("user_expressions")
                     if reply is not None and isinstance(expressions, dict):
                         reply.update(expressions)
-            if not (idle and replied) and not self.manager.is_alive():
-                return "crashed"
         return status
 
-    @staticmethod
-    def _next(get, wait: float = 0.2):
-        try:
-            return get(timeout=wait)
-        except queue.Empty:
-            return None
-        except Exception:  # a kernel that garbles its messages is one that says nothing
-            time.sleep(0.01)
-            return None
+
+def _receive(channel) -> dict | None:
+    """Read one message; a kernel that garbles its messages is one that says nothing."""
+    try:
+        return channel.get_msg(timeout=0)
+    except Exception:
+        return None
+
+
+def _ran_out_of_memory(run: Run) -> bool:
+    errors = [output for output in run.outputs if output.output_type == "error"]
+    return any(is_out_of_memory(f"{error.ename}: {error.evalue}") for error in errors)
 
 
 def _register_provisioner() -> None:
