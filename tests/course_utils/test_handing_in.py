@@ -177,7 +177,7 @@ def test_the_write_up_holds_answers_and_own_figures_in_order(folder):
     assert [part.name for part in parts] == NAMES, "in the assignment's order"
     body = parts[1].body
     assert body.index("Who helped you") < body.index("2.2 setup") < body.index("2.2 results")
-    assert "<strong>of</strong>" in body and 'alt="e^{x}"' in body
+    assert "<strong>of</strong>" in body and 'alt="e^{x}" src="data:image/png' in body
     assert "<code>\\weird{x}</code>" in body, "what cannot be drawn stays readable"
     assert body.count('<img class="figure"') == 1 and "not mine" not in body
     assert "<td>7</td>" in body and "script" not in body
