@@ -87,6 +87,8 @@ def report_standing(path: Path, say: Callable[[str], None] = print) -> bool:
         say(
             f"Not run yet, or saved without outputs: {open_runs} cells of trainings and experiments."
         )
+    if passed < len(checks):
+        say("The lines with ✘ and ○ say what to look at.")
     done = passed == len(checks) and not open_answers and not open_runs
     if done:
         say("Nothing is open. A public check is a good sign, not a mark: grading tries more.")

@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import sysconfig
-import venv
 from pathlib import Path
 
 import nbformat
@@ -39,9 +38,7 @@ def python(tmp_path_factory):
     if not os.path.exists(system) or not is_open(os.path.realpath(packages)):
         pytest.skip("there is no Python here that another user could read")
     folder = tmp_path_factory.mktemp("python") / "env"
-    venv.create(folder, with_pip=False)
-    return_code = subprocess.run([system, "-m", "venv", "--without-pip", "--clear", folder])
-    if return_code.returncode:
+    if subprocess.run([system, "-m", "venv", "--without-pip", folder]).returncode:
         pytest.skip("the system's Python makes no virtual environment")
     for place in (folder, *folder.parents):
         if place.stat().st_uid == 0 and str(place).startswith("/tmp/"):
