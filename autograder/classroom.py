@@ -332,7 +332,7 @@ def run_here(
     try:
         while True:
             # A little more than the workers can do at once, so that none has to wait for us.
-            yield from _fill(running, units, prepare, lambda t: pool.submit(run_task, t, kit),
+            yield from fill_up(running, units, prepare, lambda t: pool.submit(run_task, t, kit),
                              workers + 1)  # fmt: skip
             if not running:
                 return
@@ -351,7 +351,7 @@ def _warm_up(kit: Kit) -> None:
     prove_grader(kit)
 
 
-def _fill(running: dict, units, prepare, submit, size: int) -> Iterator[tuple[Unit, Finished]]:
+def fill_up(running: dict, units, prepare, submit, size: int) -> Iterator[tuple[Unit, Finished]]:
     """Keep `size` tasks under way; yield what could not even be started."""
     while len(running) < size:
         unit = next(units, None)
