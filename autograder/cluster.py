@@ -14,11 +14,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from autograder import __version__
-from autograder.classroom import Unit, fill_up, pack_files
 from autograder.course import CourseError
-from autograder.worker import Finished, Kit, Task, run_task
+
+if TYPE_CHECKING:  # the scheduler reads this module, too, and has no use for torch
+    from autograder.classroom import Unit
+    from autograder.worker import Finished, Kit, Task
 
 _PATIENCE = 60  # seconds to wait for a scheduler and its first worker
 
@@ -33,13 +36,16 @@ def run_on_cluster(
         )
     from distributed import wait
 
+    from autograder.classroom import fill_up, pack_files
+
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said below
     client = _connect(address)
     try:
         packed = zlib.compress(pickle.dumps(kit))
 
         def submit(task: Task):
-            return client.submit(_run, pack_files(task), packed, __version__, pure=False)
+            content = pickle.dumps(pack_files(task))
+            return client.submit(_run, content, packed, __version__, pure=False)
 
         running: dict = {}
         while True:
@@ -60,13 +66,15 @@ def run_on_cluster(
         client.close()
 
 
-def _run(task: Task, packed: bytes, version: str) -> Finished:
+def _run(task: bytes, packed: bytes, version: str) -> Finished:
     """What a worker does; an old worker must not give marks by old rules."""
+    from autograder.worker import Finished, run_task
+
     if version != __version__:
         return Finished(
             error=f"a worker has version {__version__} of this package instead of {version}."
         )
-    return run_task(task, _unpack(packed))
+    return run_task(pickle.loads(task), _unpack(packed))
 
 
 @lru_cache(maxsize=2)
@@ -91,6 +99,8 @@ def _connect(address: str):
 
 def _collect(future) -> Finished:
     from distributed.scheduler import KilledWorker
+
+    from autograder.worker import Finished
 
     try:
         return future.result()
