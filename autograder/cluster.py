@@ -31,9 +31,7 @@ def run_on_cluster(
 ) -> Iterator[tuple[Unit, Finished]]:
     """Grade on the workers of a scheduler; yield each notebook as it is done."""
     if importlib.util.find_spec("distributed") is None:
-        raise CourseError(
-            "--scheduler needs Dask: pip install 'attention-course-autograder[cluster]'."
-        )
+        raise CourseError("--scheduler needs Dask: pip install -c constraints.txt -e '.[cluster]'.")
     from distributed import wait
 
     from autograder.classroom import fill_up, pack_files
