@@ -21,6 +21,10 @@ c.CourseDirectory.db_url = f"sqlite:///{root / grading / 'gradebook.db'}"
 c.ClearSolutions.code_stub = {"python": "# TODO: your work goes here"}
 c.ClearSolutions.text_stub = "*TODO: double-click here and replace this line by your answer.*"
 
+# nbgrader opens the gradebook before there is a folder for it.
+if sys.argv[1:2] in (["collect"], ["autograde"]):
+    (root / grading).mkdir(parents=True, exist_ok=True)
+
 # What was handed in as a zip or as Colab's .py becomes notebooks before nbgrader looks for them.
 if sys.argv[1:2] == ["autograde"]:
     from autograder.arrivals import unpack_submissions

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from dataclasses import dataclass
 
 import jupytext
@@ -72,7 +73,10 @@ def _uncomment_magics(text: str) -> str:
 def _split(text: str) -> list[tuple[str, str]]:
     """Return ("markdown" or "code", content) in order."""
     try:
-        blocks = _find_strings(ast.parse(text), text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # TeX in text cells is full of odd escapes
+            tree = ast.parse(text)
+        blocks = _find_strings(tree, text)
     except (SyntaxError, ValueError, RecursionError):
         blocks = _guess_strings(text)  # one broken cell must not cost the others
     lines = text.split("\n")

@@ -49,10 +49,17 @@ def grade_submission(course: Course, submission: Path) -> dict:
     with tempfile.TemporaryDirectory(prefix="submission-") as scratch:
         folder = Path(scratch) / "files"
         trouble = _copy(submission, folder)
-        trouble += unpack_submission(folder, blueprints)
+        trouble += [
+            sentence.removeprefix(f"{folder.parent.name}: ")
+            for sentence in unpack_submission(folder, blueprints)
+        ]
         graded = list(grade_paths([str(folder)], course)) if not trouble else []
         counted = count_again(folder / FILE, read_test_sets(course.root / "test_sets.json"))
-    trouble += [result["error"] for result in graded if "error" in result]
+    trouble += [
+        result["error"].replace(str(folder), "The submission")
+        for result in graded
+        if "error" in result
+    ]
     results = {result["notebook"]: result for result in graded if "notebook" in result}
     tests = [_describe_arrival(blueprints, results, trouble, counted.sentence)]
     for number, (name, blueprint) in enumerate(blueprints.items(), 1):

@@ -299,6 +299,7 @@ def _become_kernel(request: dict, flags: int, identity: int | None, told: int) -
         os.environ.update(request["env"])
         if request["walls"] and "files" not in standing:
             _live_in(request["folder"])
+        os.environ.setdefault("HOME", request["folder"])  # nobody knows this user's
         os.write(told, json.dumps({"walls": standing}).encode() + b"\n")
         os.close(told)
         _forget_the_grader()
