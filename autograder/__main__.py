@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 
 
@@ -138,6 +139,11 @@ def _grade_class(options, force: bool = False) -> int:
             scheduler=options.scheduler,
             listener=listener,
         )
+    except KeyboardInterrupt:
+        listener.close()
+        print("\nautograder: stopped. What was graded is recorded; start again to go on.",
+              file=sys.stderr, flush=True)  # fmt: skip
+        os._exit(130)  # at once, not when the notebooks that are running are done
     finally:
         listener.close()
     show_summary(summary, options.json)

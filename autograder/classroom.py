@@ -15,6 +15,7 @@ from pathlib import Path
 
 from nbgrader.utils import find_all_files
 
+from autograder.arrivals import unpack_submission
 from autograder.blueprint import load_blueprints
 from autograder.course import Course, CourseError
 from autograder.gradebook import ClassGradebook, NotRecorded, explain_os_error
@@ -126,7 +127,8 @@ class _Run:
             fresh = [u for u in found if not force and self._is_graded(u, known)]
             self.summary.unchanged += len(fresh)
             units += [unit for unit in found if unit not in fresh]
-        self.listener.plan(len(units), self.summary.unchanged)
+        present = sum(unit.file is not None for unit in units)
+        self.listener.plan(present, self.summary.unchanged)
         return units
 
     def _find_students(self, wanted: list[str] | None) -> list[str]:
@@ -145,6 +147,8 @@ class _Run:
 
     def _find_units(self, student: str, names: list[str]) -> list[Unit]:
         folder = self.gradebook.find_folders(student)[0]
+        for sentence in unpack_submission(folder, self.kit):
+            self._fail(student, None, sentence)
         files = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
         if not files:
             self._fail(student, None, f"{student} handed in no notebook (.ipynb).")
@@ -217,7 +221,7 @@ class _Run:
         blueprint = self.kit[unit.notebook]
         if not unit.file.exists():
             raise CourseError("the submission was removed while the class was graded.")
-        folder = self.gradebook.place_files(unit.student)
+        folder, flags = self.gradebook.place_files(unit.student)
         try:
             restored = restore_submission(read_notebook(unit.file), blueprint)
         except Unreadable as problem:
@@ -232,6 +236,7 @@ class _Run:
             seed=draw_seed(self.course.grading, restored),
             timeout=self.timeout,
             folder=str(folder),
+            flags=tuple(flags),
         )
 
     def _try_to_write(self, unit: Unit, finished: Finished, again: bool = False) -> bool:
@@ -247,6 +252,9 @@ class _Run:
             self._fail(unit.student, unit.notebook, str(problem))
         except OSError as problem:
             self._fail(unit.student, unit.notebook, f"{explain_os_error(problem)}.")
+        except Exception as problem:  # one submission must never end the run for the others
+            sentence = f"could not be recorded: {type(problem).__name__}: {problem}"
+            self._fail(unit.student, unit.notebook, sentence)
         return True
 
     def _require_unchanged(self, unit: Unit) -> None:
@@ -332,7 +340,7 @@ def run_here(
     try:
         while True:
             # A little more than the workers can do at once, so that none has to wait for us.
-            yield from _fill(running, units, prepare, lambda t: pool.submit(run_task, t, kit),
+            yield from fill_up(running, units, prepare, lambda t: pool.submit(run_task, t, kit),
                              workers + 1)  # fmt: skip
             if not running:
                 return
@@ -351,7 +359,7 @@ def _warm_up(kit: Kit) -> None:
     prove_grader(kit)
 
 
-def _fill(running: dict, units, prepare, submit, size: int) -> Iterator[tuple[Unit, Finished]]:
+def fill_up(running: dict, units, prepare, submit, size: int) -> Iterator[tuple[Unit, Finished]]:
     """Keep `size` tasks under way; yield what could not even be started."""
     while len(running) < size:
         unit = next(units, None)
@@ -363,6 +371,9 @@ def _fill(running: dict, units, prepare, submit, size: int) -> Iterator[tuple[Un
             yield unit, Finished(error=str(problem))
         except OSError as problem:
             yield unit, Finished(error=f"{explain_os_error(problem)}.")
+        except Exception as problem:  # one submission must never end the run for the others
+            sentence = f"could not be graded: {type(problem).__name__}: {problem}"
+            yield unit, Finished(error=sentence)
 
 
 def pack_files(task: Task) -> Task:
@@ -376,4 +387,4 @@ def pack_files(task: Task) -> Task:
             for path in sorted(Path(scratch).rglob("*"))
             if path.is_file()
         }
-    return replace(task, folder=None, files=files, flags=tuple(flags))
+    return replace(task, folder=None, files=files, flags=(*task.flags, *flags))

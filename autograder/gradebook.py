@@ -366,17 +366,23 @@ class ClassGradebook:
         """nbgrader cannot count with an extension of what is never due."""
         return self._book.find_assignment(self.course.assignment).duedate is not None
 
-    def place_files(self, student: str) -> Path:
-        """Put a submission's other files where its graded notebooks go, as nbgrader does."""
+    def place_files(self, student: str) -> tuple[Path, list[str]]:
+        """Put a submission's other files where its graded notebooks go, as nbgrader does.
+
+        Returns that folder, and words about links: what they lead to is not the student's.
+        """
         submitted, graded = self.find_folders(student)
         ignored = [*self.directory.ignore, "*.ipynb"]
         wanted: dict[Path, Path] = {}
+        flags = []
         for folder in (submitted, self.course.source):  # the course's own version counts
             for name in find_all_files(str(folder), ignored):
-                wanted[graded / Path(name).relative_to(folder)] = Path(name)
+                inner = Path(name).relative_to(folder)
+                if Path(name).is_symlink() or not Path(name).is_file():
+                    flags.append(f"{inner} is a link or no ordinary file and was left out")
+                else:
+                    wanted[graded / inner] = Path(name)
         for target, source in wanted.items():
-            if not source.is_file():
-                continue
             content = source.read_bytes()
             if not target.is_file() or target.read_bytes() != content:
                 replace_file(target, content, _PERMISSIONS)
@@ -384,7 +390,7 @@ class ClassGradebook:
         for name in find_all_files(str(graded), ignored):
             if Path(name) not in wanted and not is_ignored(name, ["*.ipynb"]):
                 Path(name).unlink()
-        return graded
+        return graded, flags
 
     def find_folders(self, student: str) -> tuple[Path, Path]:
         """Return where a student's work is handed in, and where it goes when graded."""

@@ -21,7 +21,7 @@ from autograder.blueprint import Blueprint
 
 _LENGTH = 6  # tokens in one passage
 _FEWEST = 15  # passages that two must share beyond the usual
-_SHARE = 0.6  # of what is unusual in the smaller work
+_SHARE = 0.75  # of what is unusual in the smaller work
 _FEW = 3  # students, or this share of a large class, may share a passage before it is usual
 _FEW_SHARE = 0.05
 

@@ -72,7 +72,8 @@ def fingerprint_work(file: Path | None, others: list[Path], folder: Path) -> str
     """Return a fingerprint of a notebook as handed in, and of the files that came with it."""
     digest = hashlib.sha256()
     for path in [*([file] if file else []), *sorted(others)]:
-        content = path.read_bytes() if path.is_file() else b"not a file"
+        ordinary = path.is_file() and not (path != file and path.is_symlink())
+        content = path.read_bytes() if ordinary else b"not a file"
         name = str(path.relative_to(folder)).encode()
         digest.update(b"%d:%s%d:" % (len(name), name, len(content)) + content)
     return digest.hexdigest()

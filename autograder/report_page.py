@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import statistics
+from collections import Counter
 
 from autograder.likeness import Pair
 from autograder.report import ClassFacts, ExerciseFacts
@@ -51,7 +52,10 @@ pre { margin: 0; padding: .6rem; background: #fff; border: 1px solid var(--line)
   font: .85rem/1.4 ui-monospace, Menlo, Consolas, monospace; white-space: pre-wrap;
   overflow-wrap: anywhere; }
 @media (max-width: 40rem) { body { padding: .75rem .8rem 3rem; } nav ul { columns: 1; }
-  .side { grid-template-columns: 1fr; } td.wide, th.wide { min-width: 11rem; } }
+  .side { grid-template-columns: 1fr; } td.wide, th.wide { min-width: 11rem; }
+  .stack thead { position: absolute; left: -99rem; } .stack tr { display: grid; gap: .2rem .6rem;
+  grid-template-columns: 1fr auto; border-bottom: 1px solid var(--line); padding: .4rem 0; }
+  .stack td { border: 0; padding: 0; } .stack td.wide { grid-column: 1 / -1; min-width: 0; } }
 @media print { body { max-width: none; font-size: 10pt; } nav, .skip { display: none; }
   h2 { break-after: avoid; } tr, figure, .cards li { break-inside: avoid; }
   details { background: #fff; } a { color: inherit; text-decoration: none; }
@@ -195,7 +199,7 @@ def _write_exercises(facts: ClassFacts) -> str:
     for name, title in facts.notebooks.items():
         rows = "".join(_write_exercise(e) for e in facts.exercises if e.notebook == name)
         parts.append(
-            f'<h3>{_e(title)}</h3><div class="scroll" tabindex="0"><table><thead><tr>'
+            f'<h3>{_e(title)}</h3><div class="scroll" tabindex="0"><table class="stack"><thead><tr>'
             '<th scope="col">exercise</th><th class="n" scope="col">mean</th>'
             '<th scope="col" class="wide">share of students</th><th scope="col" class="wide">in words'
             f"</th></tr></thead><tbody>{rows}</tbody></table></div>"
@@ -320,10 +324,11 @@ def _write_notes(facts: ClassFacts) -> str:
         ("flag", "For a person to look at", "Nothing was flagged."),
         ("repair", "Put right, at no cost to the student", "Nothing had to be repaired."),
     ):
+        times = Counter(facts.notes)
         rows = "".join(
             f"<tr><td>{_name(facts, student, notebook)}</td><td>{_e(facts.notebooks[notebook])}</td>"
-            f'<td class="wide">{_e(words)}</td></tr>'
-            for student, notebook, what, words in facts.notes
+            f'<td class="wide">{_e(words)}{f" ({number} times)" if number > 1 else ""}</td></tr>'
+            for (student, notebook, what, words), number in times.items()
             if what == kind and not (facts.anonymous and "under the name" in words)
         )
         parts.append(f"<h3>{title}</h3>")
