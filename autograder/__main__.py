@@ -262,6 +262,8 @@ def run_publish(options) -> int:
             print(note)
         print(f"{folder}: complete, unchanged, and nothing of the instructors' is in it.")
         return 0
+    if "your-department" in course.students["address"]:
+        print("course.toml still has the example's address: badges and set-up cells point there.")
     changed = publish(course, folder)
     for name in changed:
         print(f"written: {folder / name}")

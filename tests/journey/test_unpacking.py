@@ -108,3 +108,10 @@ def test_an_ordinary_zip_is_unpacked_without_its_common_folder(tmp_path):
     names = sorted(path.relative_to(tmp_path / "out").as_posix() for path in files)
     assert names == ["1.ipynb", "data/x.csv"]
     assert (tmp_path / "out" / "data" / "x.csv").read_bytes() == b"1"
+
+
+def test_a_long_list_is_not_even_read(tmp_path, monkeypatch):
+    make_crowd(tmp_path / "work.zip")
+    monkeypatch.setattr("autograder.unpacking.zipfile.ZipFile", None)
+    with pytest.raises(Unreadable, match="more than 2,000 files"):
+        unpack(tmp_path / "work.zip", tmp_path / "out")
