@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -125,7 +126,14 @@ def run_checks(notebook: StudentNotebook) -> Iterator[Line]:
     broken: dict[str, str] = {}  # what the cell that solves something stopped with
     total = Counter(cell.label for cell in code if cell.role == "check")
     seen: Counter[str] = Counter()  # a name can be checked more than once
-    with client.setup_kernel(env=variables, stderr=subprocess.DEVNULL):
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(client.setup_kernel(env=variables, stderr=subprocess.DEVNULL))
+        except Exception as problem:  # Jupyter has many ways to say it
+            raise HandInError(
+                f"No fresh kernel could be started ({problem}). Try `pip install ipykernel`, and "
+                "close other notebooks that need much memory."
+            ) from None
         for index, cell in enumerate(code):
             if trouble is None:
                 try:

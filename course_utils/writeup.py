@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -233,12 +234,18 @@ def find_printer():
 
 
 def _print_with_browser(browser: str, document: str) -> bytes:
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+    # A browser from a snap cannot read the system's temporary folder.
+    home = Path.home() if "snap" in browser or "snap" in os.path.realpath(browser) else None
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # browsers refuse their sandbox then
+    with tempfile.TemporaryDirectory(
+        prefix="write-up-", dir=home, ignore_cleanup_errors=True
+    ) as scratch:
         page, pdf = Path(scratch) / "write-up.html", Path(scratch) / "write-up.pdf"
         page.write_text(document, "utf-8")
         subprocess.run(
             [
-                browser, "--headless", "--disable-gpu", "--no-sandbox", "--no-first-run",
+                browser, *(["--no-sandbox"] if is_root else []),
+                "--headless", "--disable-gpu", "--no-first-run",
                 "--disable-background-networking", "--disable-component-update", "--disable-sync",
                 f"--user-data-dir={Path(scratch) / 'profile'}", "--no-pdf-header-footer",
                 f"--print-to-pdf={pdf}", page.as_uri(),

@@ -316,7 +316,7 @@ def test_a_drive_that_refuses_is_said(monkeypatch, capsys):
     assert "Google Drive could not be used (mount failed)" in capsys.readouterr().out
 
 
-def test_a_notebook_whose_cells_hang_or_die_is_told_cell_by_cell(tmp_path, capsys):
+def test_a_notebook_whose_cells_die_is_told_cell_by_cell(tmp_path, capsys, monkeypatch):
     notebook = nbformat.v4.new_notebook(
         cells=[
             nbformat.v4.new_code_cell("from course_utils.checks import check"),
@@ -326,9 +326,23 @@ def test_a_notebook_whose_cells_hang_or_die_is_told_cell_by_cell(tmp_path, capsy
         ]
     )
     (tmp_path / "x.ipynb").write_text(nbformat.writes(notebook))
-    assert main(["check", str(tmp_path / "x.ipynb")]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    monkeypatch.chdir(ROOT)
+    standing.check_notebook(str(tmp_path / "x.ipynb"))  # as the notebook's last cell does
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith("A fresh kernel runs your notebook")
     assert lines[0].startswith("○ q_select_first: still `...`")
     assert lines[1].startswith("✘ q_average_all: could not be run, because cell 3 ended the kernel")
     assert lines[-2] == "x.ipynb: 0 of 2 public checks pass."
     assert lines[-1] == "The lines with ✘ and ○ say what to look at."
+
+
+def test_without_a_kernel_check_says_what_to_do(tmp_path, capsys, monkeypatch):
+    def fail(*arguments, **options):
+        raise RuntimeError("No such kernel named python3")
+
+    monkeypatch.setattr("nbclient.NotebookClient.setup_kernel", fail)
+    cells = [nbformat.v4.new_code_cell('check("q_select_first", ...)')]
+    path = tmp_path / "x.ipynb"
+    path.write_text(nbformat.writes(nbformat.v4.new_notebook(cells=cells)))
+    assert main(["check", str(path)]) == 1
+    assert "No fresh kernel could be started (No such kernel" in capsys.readouterr().err
