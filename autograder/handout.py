@@ -26,7 +26,8 @@ except ImportError:  # the course's package is not here yet, as in a new Colab s
     import importlib, importlib.util, os, subprocess, sys
     from importlib.metadata import version
 
-    wheel = os.environ.get("COURSE_ADDRESS", "{address}") + "/{wheel}"
+    address = os.environ.get("COURSE_ADDRESS", "{address}")
+    wheel = f"{{address}}/{wheel}"
     as_it_is = [f"torch=={{version('torch')}}"] if importlib.util.find_spec("torch") else []
     print("Fetching the course's package ...")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
