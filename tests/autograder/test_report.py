@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
     evil.cells.append(nbformat.v4.new_code_cell(f"# {NASTY}"))
     _write(folder, "<b>mallory", evil)
     (folder / "roster.csv").write_text("student\nada\nben\nchloe\ndmitri\nmia\nzoe\n", "utf-8")
-    grade_class(folder, "--notebook", NOTEBOOK)
+    grade_class(folder, notebooks=[NOTEBOOK])
     return folder
 
 
