@@ -143,8 +143,10 @@ def test_rules_are_fingerprinted_by_notebook(course, monkeypatch):
     assert [name for name in before if before[name] != after[name]] == ["2_attention_from_scratch"]
 
 
-def test_the_command_line_grades_and_names_mistakes(graded, tmp_path):
+def test_the_command_line_grades_and_names_mistakes(graded, tmp_path, monkeypatch, capsys):
     folder = copy_class(graded, tmp_path)
+    monkeypatch.setenv("COURSE_GRADING", str(folder))
+    monkeypatch.chdir(ROOT)
     options = ("--force", "--student", "ada", "ben", "--notebook", NOTEBOOK)
     done = run_autograder("grade", "--json", *options, COURSE_GRADING=str(folder))
     assert done.returncode == 0, done.stderr
@@ -156,8 +158,8 @@ def test_the_command_line_grades_and_names_mistakes(graded, tmp_path):
         (("--notebook", "7"), "There is no notebook '7'"),
         (("some.ipynb", "--force"), "leave the paths out"),
     ):
-        done = run_autograder("grade", *arguments, COURSE_GRADING=str(folder))
-        assert done.returncode == 1 and words in done.stderr, done.stderr
+        assert main(["grade", *arguments]) == 1
+        assert words in capsys.readouterr().err
 
 
 def test_an_empty_class_gets_a_sentence(tmp_path):
@@ -264,7 +266,8 @@ def test_two_runs_at_once_do_not_mix(graded, tmp_path):
 
 def test_a_locked_gradebook_costs_a_sentence_and_one_locked_for_a_while_nothing(graded, tmp_path):
     folder = copy_class(graded, tmp_path)
-    options = {"force": True, "notebooks": [NOTEBOOK], "workers": 1}
+    (folder / "gradebook.db").unlink()  # so that there is something to write
+    options = {"notebooks": [NOTEBOOK], "workers": 1}
     lock = Lock(folder / "gradebook.db")
     timer = threading.Timer(7, lock.release)  # longer than SQLite waits by itself
 
@@ -275,13 +278,18 @@ def test_a_locked_gradebook_costs_a_sentence_and_one_locked_for_a_while_nothing(
     _, summary = grade_class(folder, happen, **options)
     timer.join()
     assert summary["graded"] == 4 and not summary["problems"]
+    before = read_gradebook(folder)
+    path = folder / "submitted/ben/attention" / f"{NOTEBOOK}.ipynb"
+    path.write_text(path.read_text("utf-8").replace("10 * K[0]", "-10 * K[0]"), "utf-8")
     lock.acquire()
-    _, summary = grade_class(folder, students=["ada"], **options)
+    _, summary = grade_class(folder, students=["ben"], **options)
     lock.release()
     (problem,) = summary["problems"]
-    assert "ada was graded, but could not be recorded" in problem["error"]
+    assert "ben was graded, but could not be recorded" in problem["error"]
     assert "locked by another program" in problem["error"]
-    assert read_gradebook(folder) == read_gradebook(graded[0])
+    assert read_gradebook(folder) == before
+    _, summary = grade_class(folder, students=["ben"], **options)
+    assert summary["graded"] == 1 and read_gradebook(folder) != before
 
 
 class Lock:
