@@ -31,7 +31,8 @@ test: .venv/.ready    ## lint, check what is built, run all tests a contributor 
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m autograder build --check
-	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist loadgroup -m "not soak"  # one thread a worker
+	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist loadgroup -m "not soak and not browser"  # one thread a worker
+	@$(PY) -m pytest -q -m "browser and not soak"  # alone: a person has the machine to themselves
 
 soak: .venv/.ready    ## the long tests
 	@$(PY) -m pytest -q -m soak

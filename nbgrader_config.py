@@ -2,6 +2,7 @@
 hangs on its own extension points (an exporter, preprocessors and a hook)."""
 
 import os
+import sys
 from pathlib import Path
 
 c = get_config()  # noqa: F821  (nbgrader provides it)
@@ -19,6 +20,18 @@ c.CourseDirectory.db_url = f"sqlite:///{root / grading / 'gradebook.db'}"
 # What a student finds where a solution was. The lines around it say what is asked for.
 c.ClearSolutions.code_stub = {"python": "# TODO: your work goes here"}
 c.ClearSolutions.text_stub = "*TODO: double-click here and replace this line by your answer.*"
+
+# nbgrader opens the gradebook before there is a folder for it.
+if sys.argv[1:2] in (["collect"], ["autograde"]):
+    (root / grading).mkdir(parents=True, exist_ok=True)
+
+# What was handed in as a zip or as Colab's .py becomes notebooks before nbgrader looks for them.
+if sys.argv[1:2] == ["autograde"]:
+    from autograder.arrivals import unpack_submissions
+    from autograder.course import load_course
+
+    for sentence in unpack_submissions(load_course(root)):
+        print(f"autograder: {sentence}", file=sys.stderr)
 
 # Grading: read whatever arrives, put it in order, run it, and judge it from outside the kernel.
 c.Autograde.pre_convert_hook = "autograder.nbgrader_plugin.prepare_gradebook"

@@ -37,7 +37,7 @@ def make_parser() -> argparse.ArgumentParser:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="an .ipynb file or a folder, graded without the gradebook; "
+        help="an .ipynb, .zip or .py file, or a folder, graded without the gradebook; "
         "without any, the class in grading/submitted is graded",
     )
     grade.add_argument("--json", action="store_true", help="one JSON object a line, nothing else")
@@ -73,6 +73,15 @@ def make_parser() -> argparse.ArgumentParser:
     grades.add_argument("--output", metavar="FILE", help="where to (grading/grades-FORMAT.csv)")
     grades.add_argument("--explain", nargs="*", metavar="NAME", help="show how sums come about")
     grades.set_defaults(run=run_grades)
+
+    publish = commands.add_parser("publish", help="write the students' repository, or verify one")
+    publish.add_argument("folder", metavar="DIR")
+    publish.add_argument("--verify", action="store_true", help="only check what is there")
+    publish.set_defaults(run=run_publish)
+
+    gradescope = commands.add_parser("gradescope", help="make an autograder zip for Gradescope")
+    gradescope.add_argument("path", metavar="OUT.zip")
+    gradescope.set_defaults(run=run_gradescope)
 
     demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
     demo.add_argument("--students", type=int, metavar="N", help="a made-up class of this size")
@@ -238,6 +247,37 @@ def run_grades(options) -> int:
     for note in notes:
         print(note, file=sys.stderr)
     print(f"Written: {path}")
+    return 0
+
+
+def run_publish(options) -> int:
+    from pathlib import Path
+
+    from autograder.course import load_course
+    from autograder.publish import publish, verify
+
+    course, folder = load_course(), Path(options.folder)
+    if options.verify:
+        for note in verify(course, folder):
+            print(note)
+        print(f"{folder}: complete, unchanged, and nothing of the instructors' is in it.")
+        return 0
+    changed = publish(course, folder)
+    for name in changed:
+        print(f"written: {folder / name}")
+    print(f"{folder}: {'up to date' if not changed else 'ready to be made public'}.")
+    return 0
+
+
+def run_gradescope(options) -> int:
+    from pathlib import Path
+
+    from autograder.course import load_course
+    from autograder.gradescope import make_gradescope_zip
+
+    known = make_gradescope_zip(load_course(), Path(options.path))
+    print(f"written: {options.path}. It holds solutions and the course's secret: keep it private.")
+    print(f"Its leaderboard can count the accuracy on: {', '.join(known)}.")
     return 0
 
 

@@ -7,6 +7,7 @@ Authors write jupytext percent notebooks and mark cells like this:
     # %% [markdown] answer="answer_1_2_3" points=2         a written answer, marked by hand
     # %% keep="outputs"                                    not run again when graded: training
     # %% [markdown] keep="outputs"                         the same for all under this heading
+    # %% setup="course"                                    the build writes this cell
 
 Everything else (nbgrader's metadata, cell ids, the hidden test) is made here.
 """
@@ -27,7 +28,7 @@ from nbformat import NotebookNode
 from autograder.course import CourseError, NotebookPlan
 from autograder.keepsakes import mark_kept
 
-MARKERS = {"solve", "check", "answer", "points", "tags", "keep"}
+MARKERS = {"solve", "check", "answer", "points", "tags", "keep", "setup"}
 SCHEMA_VERSION = 3  # of nbgrader's cell metadata
 
 _REGIONS = ("SOLUTION", "HIDDEN TESTS", "MARK SCHEME")
@@ -75,12 +76,17 @@ def _drop_layout(metadata: dict) -> dict:
 
 
 def build_source(
-    path: Path, plan: NotebookPlan, assignment: str, exercises: Iterable[str]
+    path: Path, plan: NotebookPlan, assignment: str, exercises: Iterable[str], setup: str = ""
 ) -> NotebookNode:
-    """Expand a text notebook into the instructor's notebook, or name the author's mistake."""
+    """Expand a text notebook into the instructor's notebook, or name the author's mistake.
+
+    `setup` is the code of the cell that sets the notebook up.
+    """
     cells = read_text_notebook(path)
     for cell in cells:
         _check_cell(cell)
+        if "setup" in cell.markers:
+            cell.source = setup
     _check_names(cells, set(exercises))
     _check_points(path, cells, plan)
     kept = _find_kept(cells)
@@ -153,6 +159,11 @@ def _check_cell(cell: AuthoredCell) -> None:
     if "keep" in cell.markers and (cell.markers["keep"] != "outputs" or role == "check"):
         raise CourseError(
             f'{cell.place}: keep="outputs" is the only way to keep, and a check cannot be kept.'
+        )
+    if "setup" in cell.markers and (cell.source.strip() or len(cell.markers) > 1):
+        raise CourseError(
+            f"{cell.place}: the build writes the cell with setup; leave it empty, without other "
+            "markers."
         )
     _check_regions(cell, role)
     if role == "solve" and cell.markers["solve"] not in _defined_names(cell):

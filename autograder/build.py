@@ -8,12 +8,13 @@ import tempfile
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from autograder import leaks, numbers
+from autograder import handout, leaks, numbers
 from autograder.authoring import build_source
 from autograder.course import Course, CourseError
 from autograder.exercises import EXERCISES
@@ -56,7 +57,11 @@ def make_files(course: Course) -> dict[Path, bytes]:
     _check_texts(course)
     sources = {
         plan.name: build_source(
-            course.texts / f"{plan.name}.py", plan, course.assignment, EXERCISES
+            course.texts / f"{plan.name}.py",
+            plan,
+            course.assignment,
+            EXERCISES,
+            handout.make_setup_cell(course),
         )
         for plan in course.notebooks
     }
@@ -67,7 +72,9 @@ def make_files(course: Course) -> dict[Path, bytes]:
         for name, notebook in sources.items():
             (folder / f"{name}.ipynb").write_text(nbformat.writes(notebook) + "\n", "utf-8")
         release = generate_release(course, Path(scratch).resolve())
+        released = [_stamp(release / f"{name}.ipynb") for name in sources]
         made = {course.root / path: data for path, data in numbers.make_answer_files().items()}
+        made[course.root / handout.FACTS_FILE] = handout.describe_course(course, released)
         secrets = set().union(*(leaks.find_secrets(notebook) for notebook in sources.values()))
         found = leaks.find_leaks(release, course.root / "course_utils", secrets)
         if found:
@@ -104,6 +111,14 @@ def generate_release(course: Course, root: Path, db_url: str | None = None) -> P
     converter.force = True
     converter.start()
     return root / "release" / course.assignment
+
+
+def _stamp(path: Path) -> NotebookNode:
+    """Write into a release notebook which release it is; return the notebook."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.metadata["course"]["release"] = handout.stamp_release(notebook)
+    path.write_text(nbformat.writes(notebook) + "\n", "utf-8")
+    return notebook
 
 
 def load_nbgrader_config(course: Course) -> Config:

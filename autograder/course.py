@@ -21,6 +21,7 @@ class NotebookPlan:
     title: str
     auto: float
     manual: float
+    pages: int  # for the written answers and figures, when printed
 
 
 @dataclass(frozen=True)
@@ -94,13 +95,17 @@ def load_course(root: Path | None = None) -> Course:
         raise CourseError(f"{path} lacks the entry {missing}.") from None
     except TypeError as problem:
         raise CourseError(
-            f"{path}: each [[notebooks]] entry needs exactly name, title, auto and manual ({problem})."
+            f"{path}: each [[notebooks]] entry needs exactly name, title, auto, manual and "
+            f"pages ({problem})."
         ) from None
     _check_rules(course, path)
     return course
 
 
 def _check_rules(course: Course, path: Path) -> None:
+    for entry in ("package", "address", "branch"):
+        if not course.students.get(entry):
+            raise CourseError(f"{path}: [students] lacks the entry '{entry}'.")
     for section, facts in course.sections.items():
         if course.find_notebook(facts.get("notebook", "")) is None:
             raise CourseError(

@@ -16,15 +16,18 @@ from nbformat import NotebookNode
 from autograder import keepsakes
 from autograder.blueprint import Blueprint, Slot
 from autograder.borrowed import find_borrowed
+from autograder.defuse import defuse_notebook
 from autograder.exercises import EXERCISES, Exercise
 from autograder.exercises.base import COURSE_SEED
 from autograder.judge import (
+    STATUSES,
     Verdict,
     add_stand_ins,
     choose_stand_ins,
     credit_second_try,
     decide,
 )
+from autograder.kernel import memory
 from autograder.kernel.isolation import measure_isolation
 from autograder.kernel.session import KernelSession, Run
 
@@ -43,6 +46,7 @@ class Result:
     cells: dict[str, dict]
     repairs: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    release: str = ""  # of the hand-out that it was made from, where that is known
     isolation: str = ""
     seconds: float = 0.0
     times: dict[str, float] = field(default_factory=dict)  # where the seconds went
@@ -59,6 +63,7 @@ def grade_notebook(
     repairs: list[str] | None = None,
     flags: list[str] | None = None,
     trouble: str | None = None,
+    release: str = "",
     seed: int = COURSE_SEED,
     cell_timeout: float = CELL_TIMEOUT,
 ) -> Result:
@@ -81,6 +86,7 @@ def grade_notebook(
         }
     else:
         verdicts = _run_and_judge(notebook, blueprint, folder, cell_timeout, seed, flags, times)
+    defuse_notebook(notebook, ours={slot.release.source for slot in blueprint.slots})
     for cell in notebook.cells:
         slot = _find_slot(cell, blueprint)
         if slot and slot.role == "check":
@@ -96,6 +102,7 @@ def grade_notebook(
         cells={name: verdict.to_dict() for name, verdict in verdicts.items()},
         repairs=repairs or [],
         flags=[*flags, *find_borrowed(notebook, blueprint)],
+        release=release,
         isolation=measure_isolation().sentence,
         seconds=round(time.monotonic() - started, 2),
         times={name: round(seconds, 3) for name, seconds in times.items()},
@@ -219,8 +226,10 @@ def _explain(verdict: Verdict, run: Run | None) -> Verdict:
         )
         status, diagnosis = "failed", "cell-raised"
     else:
-        status = diagnosis = run.status
+        status = run.status if run.status in STATUSES else "failed"
+        diagnosis = run.status.replace(" ", "-")
         why = {
+            "out of memory": memory.SENTENCE,
             "timeout": "Its cell took too long and was stopped.",
             "crashed": "Its cell ended the kernel.",
         }[run.status]
@@ -231,6 +240,7 @@ def _report_trouble(run: Run, timeout: float) -> list[NotebookNode]:
     sentences = {
         "timeout": f"This cell was stopped after {timeout:g} seconds.",
         "crashed": "This cell ended the kernel; the cells after it ran in a new one.",
+        "out of memory": memory.SENTENCE,
     }
     if run.status not in sentences:
         return []

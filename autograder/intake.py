@@ -1,19 +1,26 @@
-"""Grades submissions given as paths, anywhere on disk, without a gradebook."""
+"""Takes in what students hand in, whatever its form, and grades it without a gradebook.
+
+A submission is a notebook, a zip of them, a folder, or the .py file that Colab makes of a notebook.
+"""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder import canary
+from nbformat import NotebookNode
+
+from autograder import canary, exported
 from autograder.blueprint import Blueprint, load_blueprint, load_blueprints
 from autograder.course import Course, CourseError
 from autograder.grading import Result, grade_notebook
 from autograder.secret import draw_seed
 from autograder.submissions import Unreadable, identify, make_blank, read_notebook, restore
+from autograder.unpacking import unpack
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,16 @@ class Job:
     file: Path | None
     folder: Path | None = None  # whose other files come along
     missing: str | None = None  # the name of a notebook that is not there
+    trouble: str | None = None  # why nothing of the submission could be opened
+
+
+@dataclass
+class Taken:
+    """A notebook as it was handed in, before it is put into the hand-out's shape."""
+
+    name: str  # which of the assignment's notebooks it is
+    notebook: NotebookNode
+    flags: list[str] = field(default_factory=list)
 
 
 def grade_paths(paths: list[str], course: Course, workers: int | None = None) -> Iterator[dict]:
@@ -33,9 +50,14 @@ def grade_paths(paths: list[str], course: Course, workers: int | None = None) ->
     """
     blueprints = load_blueprints(course)
     prove_grader(course)
-    jobs = [job for path in paths for job in _find_jobs(path, blueprints)]
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        yield from pool.map(lambda job: _grade_job(job, blueprints, course.grading), jobs)
+    with tempfile.TemporaryDirectory(prefix="intake-") as scratch:
+        jobs = [
+            job
+            for number, path in enumerate(paths)
+            for job in find_jobs(path, blueprints, Path(scratch) / str(number))
+        ]
+        with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+            yield from pool.map(lambda job: grade_job(job, blueprints, course.grading), jobs)
 
 
 def prove_grader(course: Course) -> None:
@@ -49,24 +71,86 @@ def prove_grader(course: Course) -> None:
     canary.require_canary(blueprint, grade)
 
 
-def _find_jobs(given: str, blueprints: dict[str, Blueprint]) -> list[Job]:
+# ---------------------------------------------------------------------------- taking things in
+
+
+def take_in(path: Path, blueprints: dict[str, Blueprint]) -> Taken:
+    """Read a notebook file, or rebuild a notebook from the .py that was made of it."""
+    if path.suffix != ".py":
+        notebook = read_notebook(path)
+        return Taken(identify(path, notebook, blueprints), notebook)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise Unreadable(f"{path} does not exist.") from None
+    except (OSError, UnicodeDecodeError):
+        raise Unreadable(f"{path.name} is not a text file.") from None
+    name = identify(path, exported.rebuild(text, next(iter(blueprints.values()))), blueprints)
+    return Taken(name, exported.rebuild(text, blueprints[name]), [exported.NOTE])
+
+
+def find_jobs(given: str, blueprints: dict[str, Blueprint], scratch: Path) -> list[Job]:
+    """Return what there is to grade under a path; a zip is unpacked into `scratch`."""
     path = Path(given)
+    if path.suffix == ".zip" and path.is_file():
+        return _find_in_zip(given, path, blueprints, scratch)
     if not path.is_dir() or path.suffix == ".ipynb":
         return [Job(given, path)]
-    files = sorted(path.glob("*.ipynb"))
+    files = find_notebooks(path, blueprints)
+    zips = sorted(path.glob("*.zip"), key=lambda zipped: zipped.stat().st_mtime)
+    if not files and zips:
+        return _find_in_zip(given, zips[-1], blueprints, scratch)
+    return _find_in_folder(given, path, blueprints, f"{given} holds")
+
+
+def _find_in_zip(
+    given: str, path: Path, blueprints: dict[str, Blueprint], scratch: Path
+) -> list[Job]:
+    try:
+        unpack(path, scratch)
+    except Unreadable as problem:
+        return [Job(given, None, trouble=str(problem))]
+    return _find_in_folder(given, scratch, blueprints, f"{path.name} holds")
+
+
+def find_notebooks(folder: Path, blueprints: dict[str, Blueprint]) -> list[Path]:
+    """Return the notebooks of a folder; a .py counts when it was made from one that is not there."""
+    files = sorted(folder.glob("*.ipynb"))
+    there = {file.stem for file in files}
+    for path in sorted(folder.glob("*.py")):
+        try:
+            text = path.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            continue
+        is_ours = path.stem in blueprints or exported.is_export(text)
+        if is_ours and path.is_file() and path.stem not in there:
+            files.append(path)
+    return files
+
+
+def _find_in_folder(
+    given: str, folder: Path, blueprints: dict[str, Blueprint], holds: str
+) -> list[Job]:
+    files = find_notebooks(folder, blueprints)
     present = set()
     for file in files:
         try:
-            present.add(identify(file, read_notebook(file), blueprints))
+            present.add(take_in(file, blueprints).name)
         except Unreadable:
             present.add(file.stem)  # said when the file itself is graded
-    jobs = [Job(given, file, folder=path) for file in files]
-    if not jobs:
-        return [Job(given, None)]
+    if not files:
+        inner = sorted(path.name for path in folder.rglob("*.zip"))
+        also = f" but another zip ({inner[0]}): unpack that one" if inner else ""
+        return [Job(given, None, trouble=f"{holds} no notebook (.ipynb){also}.")]
+    jobs = [Job(given, file, folder=folder) for file in files]
     return jobs + [Job(given, None, missing=name) for name in blueprints if name not in present]
 
 
-def _grade_job(job: Job, blueprints: dict[str, Blueprint], grading: Path) -> dict:
+# ------------------------------------------------------------------------------------- grading
+
+
+def grade_job(job: Job, blueprints: dict[str, Blueprint], grading: Path) -> dict:
+    """Grade one notebook; what goes wrong with it becomes a sentence and stops nobody else."""
     try:
         if job.missing:
             return _grade_missing(job, blueprints[job.missing]).to_dict()
@@ -79,20 +163,23 @@ def _grade_job(job: Job, blueprints: dict[str, Blueprint], grading: Path) -> dic
 
 
 def _grade_file(job: Job, blueprints: dict[str, Blueprint], grading: Path) -> Result:
-    if job.file is None:
-        raise Unreadable(f"{job.submission} holds no notebook (.ipynb).")
-    if job.file.is_file() and job.file.suffix != ".ipynb":
-        raise Unreadable(f"{job.file.name} is not a notebook: give an .ipynb file or a folder.")
-    notebook = read_notebook(job.file)
-    blueprint = blueprints[identify(job.file, notebook, blueprints)]
-    restored = restore(notebook, blueprint)
+    if job.trouble:
+        raise Unreadable(job.trouble)
+    if job.file.is_file() and job.file.suffix not in (".ipynb", ".py"):
+        raise Unreadable(
+            f"{job.file.name} is not a notebook: give an .ipynb, .py or .zip file, or a folder."
+        )
+    taken = take_in(job.file, blueprints)
+    blueprint = blueprints[taken.name]
+    restored = restore(taken.notebook, blueprint)
     return grade_notebook(
         restored.notebook,
         blueprint,
         job.folder,
         submission=job.submission,
         repairs=restored.repairs,
-        flags=restored.flags,
+        flags=[*taken.flags, *restored.flags],
+        release=restored.release,
         seed=draw_seed(grading, restored.notebook),
     )
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 
 from autograder.exercises.base import Exercise
+from autograder.kernel.memory import SENTENCE, is_out_of_memory
 
 STATUSES = ("passed", "partial", "failed", "timeout", "crashed", "missing", "manual")
 
@@ -50,7 +51,10 @@ def decide(
     else:
         status = "partial" if score > 0 else "failed"
     messages = [f"{exercise.name}: {finding.sentence}", *finding.facts, *ruling.remarks]
-    return Verdict(score, points, status, finding.diagnosis, messages)
+    diagnosis = finding.diagnosis
+    if diagnosis == "raised" and is_out_of_memory(" ".join(finding.facts)):
+        diagnosis, messages = "out-of-memory", [*messages, SENTENCE]
+    return Verdict(score, points, status, diagnosis, messages)
 
 
 # -------------------------------------------------------------- one mistake is paid once

@@ -14,7 +14,7 @@ from nbgrader.preprocessors import ClearOutput, NbGraderPreprocessor
 from nbgrader.utils import determine_grade
 from traitlets import Integer
 
-from autograder import canary
+from autograder import canary, exported
 from autograder.blueprint import Blueprint, load_blueprint, load_blueprints
 from autograder.course import Course, CourseError, load_course
 from autograder.grading import CELL_TIMEOUT, Result, grade_notebook
@@ -127,9 +127,21 @@ def restore_submission(
         restored, notes = make_blank(blueprint), {"trouble": trouble}
     else:
         found = restore(notebook, blueprint)
-        restored, notes = found.notebook, {"repairs": found.repairs, "flags": found.flags}
+        restored = found.notebook
+        notes = {
+            "repairs": found.repairs,
+            "flags": [*_find_notes(notebook), *found.flags],
+            "release": found.release,
+        }
     restored.metadata["course"] = {**blueprint.metadata.get("course", {}), **notes}
     return restored
+
+
+def _find_notes(notebook: NotebookNode) -> list[str]:
+    """Return what was noted when the notebook was made from a .py file."""
+    course = notebook.metadata.get("course")
+    notes = course.get("notes") if isinstance(course, dict) else None
+    return [exported.NOTE] if isinstance(notes, list) and exported.NOTE in notes else []
 
 
 class ClearOtherOutputs(ClearOutput):
@@ -176,6 +188,7 @@ def judge_submission(
         repairs=list(notes.get("repairs", [])),
         flags=list(notes.get("flags", [])),
         trouble=notes.get("trouble"),
+        release=notes.get("release", ""),
         seed=seed,
         cell_timeout=timeout,
     )

@@ -37,6 +37,7 @@ class Restored:
     notebook: NotebookNode
     repairs: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    release: str = ""  # of the hand-out that it was made from, where that is known
 
 
 # --------------------------------------------------------------------------------- reading
@@ -140,6 +141,12 @@ def restore(notebook: NotebookNode, blueprint: Blueprint) -> Restored:
     restored = Restored(nbformat.v4.new_notebook(metadata=blueprint.metadata))
     restored.repairs += matches.repairs
     restored.flags += matches.flags
+    restored.release = find_release(notebook)
+    current = find_release(nbformat.v4.new_notebook(metadata=blueprint.metadata))
+    if restored.release and restored.release != current:
+        restored.flags.append(
+            f"made from release {restored.release} of the notebook; the current one is {current}"
+        )
     owner_of = {student: slot for slot, student in matches.pairs.items()}
     defined = _names_in(notebook.cells)
 
@@ -165,6 +172,13 @@ def restore(notebook: NotebookNode, blueprint: Blueprint) -> Restored:
     _make_ids_unique(cells)
     restored.notebook.cells = cells
     return restored
+
+
+def find_release(notebook: NotebookNode) -> str:
+    """Return which release of the hand-out a notebook says that it was made from."""
+    course = notebook.metadata.get("course")
+    release = course.get("release") if isinstance(course, dict) else None
+    return release[:40] if isinstance(release, str) else ""
 
 
 def make_blank(blueprint: Blueprint) -> NotebookNode:

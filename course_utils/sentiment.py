@@ -71,7 +71,7 @@ def load_raw_splits() -> dict[str, list[dict]]:
 def suggest_settings(model_name: str) -> Settings:
     """Return settings to begin with: those of the handout, or those that suit the small model."""
     if Path(model_name) == OWN_MODEL:
-        return Settings(batch_size=32, learning_rate=5e-4, num_epochs=10)
+        return Settings(batch_size=32, learning_rate=5e-4, num_epochs=7)
     return Settings()
 
 

@@ -31,6 +31,10 @@ def lab(tmp_path_factory):
     folder = tmp_path_factory.mktemp("student")
     shutil.copy(ROOT / "release/attention/1_query_crafting.ipynb", folder)
     home = tmp_path_factory.mktemp("home")
+    settings = home / "settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings"
+    settings.parent.mkdir(parents=True)
+    # Cells outside the window are not laid out by default, and then count as invisible here.
+    settings.write_text('{"windowingMode": "none"}')
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -40,7 +44,12 @@ def lab(tmp_path_factory):
         f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]  # fmt: skip
-    environment = {**os.environ, "HOME": str(home), "JUPYTER_CONFIG_DIR": str(home / "config")}
+    environment = {
+        **os.environ,
+        "HOME": str(home),
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+    }
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -83,13 +92,25 @@ def shoot(page, name):
         page.screenshot(path=Path(folder) / f"{name}.png")
 
 
+def wait_for(page, found):
+    """Wait until something is seen; if it never is, say what the page showed instead."""
+    from playwright.sync_api import TimeoutError as NeverSeen
+
+    try:
+        found.wait_for()
+    except NeverSeen as problem:
+        status = page.locator(".jp-Notebook-ExecutionIndicator").first.get_attribute("data-status")
+        outputs = page.locator(".jp-OutputArea-output").all_inner_texts()
+        raise AssertionError(f"kernel {status}; outputs {outputs}") from problem
+
+
 def test_the_release_opens_and_runs_in_jupyterlab(page):
     shoot(page, "1-opened")
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     # Running all stops at the first open TODO, and says which one it is.
     error = page.get_by_text("the TODO of 1.2.1 is open")
-    error.first.wait_for()
+    wait_for(page, error.first)
     assert page.get_by_text("Traceback").count() == 0
     error.first.scroll_into_view_if_needed()
     shoot(page, "2-open-todo")
@@ -97,7 +118,7 @@ def test_the_release_opens_and_runs_in_jupyterlab(page):
 
 def test_the_figures_are_drawn_and_said(page):
     figures = page.locator(".jp-OutputArea figure img")
-    figures.first.wait_for()
+    wait_for(page, figures.first)
     assert figures.count() >= 5
     for index in range(figures.count()):
         image = figures.nth(index)
@@ -109,18 +130,18 @@ def test_the_figures_are_drawn_and_said(page):
 
 def test_the_sliders_move_the_query(page):
     sliders = page.locator(".widget-slider, .jupyter-widget-slider")
-    sliders.first.wait_for()
+    wait_for(page, sliders.first)
     sliders.first.scroll_into_view_if_needed()
     assert sliders.count() >= 3
     caption = page.locator(".jupyter-widgets figcaption, .widget-vbox figcaption").first
-    caption.wait_for()
+    wait_for(page, caption)
     assert "q = (2.00, 0.00, 2.00)" in caption.inner_text()
     readout = page.locator(".widget-readout").first
     readout.click()
     readout.press("Control+a")
     readout.press_sequentially("-5")
     readout.press("Enter")
-    page.get_by_text("q = (-5.00, 0.00, 2.00)").first.wait_for()
+    wait_for(page, page.get_by_text("q = (-5.00, 0.00, 2.00)").first)
     shoot(page, "4-sliders")
 
 
@@ -137,5 +158,5 @@ def test_a_wrong_and_a_right_answer_are_told_apart(page):
         page.keyboard.insert_text(code)
         page.keyboard.press("Shift+Enter")  # runs it and moves on to the check
         page.keyboard.press("Shift+Enter")
-        page.get_by_text(message).first.wait_for()
+        wait_for(page, page.get_by_text(message).first)
         shoot(page, f"5-{message.split()[0]}")

@@ -75,6 +75,7 @@ def measure_isolation() -> Isolation:
     if not nursery.is_possible():
         return Isolation("process", (), ("read and write your files", "use the network"))
     with tempfile.TemporaryDirectory() as scratch, socket.create_server(("127.0.0.1", 0)) as door:
+        os.chmod(scratch, 0o711)  # what lies in it may be another user's
         outside = Path(scratch) / "outside"
         outside.mkdir()
         (outside / "secret").write_text("x")

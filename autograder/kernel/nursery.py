@@ -297,6 +297,9 @@ def _become_kernel(request: dict, flags: int, identity: int | None, told: int) -
             os.chdir(request["folder"])
         os.environ.clear()
         os.environ.update(request["env"])
+        if request["walls"] and "files" not in standing:
+            _live_in(request["folder"])
+        os.environ.setdefault("HOME", request["folder"])  # nobody knows this user's
         os.write(told, json.dumps({"walls": standing}).encode() + b"\n")
         os.close(told)
         _forget_the_grader()
@@ -309,6 +312,14 @@ def _become_kernel(request: dict, flags: int, identity: int | None, told: int) -
             os.write(told, json.dumps({"error": f"{problem}"}).encode() + b"\n")
     finally:
         os._exit(code)
+
+
+def _live_in(folder: str) -> None:
+    """Make the work folder home and temporary folder too, where no others may be written to."""
+    import tempfile
+
+    os.environ.update(HOME=folder, TMPDIR=folder)
+    tempfile.tempdir = None
 
 
 def _forget_the_grader() -> None:

@@ -61,6 +61,7 @@ def find_visible() -> list[str]:
     import course_utils
 
     folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, *site.getsitepackages()}
+    folders |= {path for path in sys.path if path.endswith(("site-packages", "dist-packages"))}
     folders.add(str(Path(course_utils.__file__).resolve().parent))
     folders.add(str(Path(os.path.realpath(sys.executable)).parent.parent))
     return sorted(folder for folder in folders if os.path.isdir(folder) and folder != "/usr")

@@ -24,6 +24,7 @@ from jupyter_client.provisioning import KernelProvisionerFactory
 from nbformat import NotebookNode
 
 from autograder.kernel import wire
+from autograder.kernel.memory import is_out_of_memory
 from autograder.kernel.workfolder import fill_folder
 
 _WIRE_SOURCE = Path(wire.__file__).read_text(encoding="utf-8")
@@ -58,7 +59,10 @@ class _WalledSpecs(KernelSpecManager):
 
 @dataclass
 class Run:
-    """What came of running one cell: "ok", "error", "timeout" or "crashed", and its outputs."""
+    """What came of running one cell, and its outputs.
+
+    `status` is "ok", "error", "timeout", "crashed" or "out of memory".
+    """
 
     status: str
     outputs: list[NotebookNode] = field(default_factory=list)
@@ -89,9 +93,13 @@ class KernelSession:
     def run(self, code: str, timeout: float) -> Run:
         """Run one cell. A cell that hangs or kills the kernel costs only itself."""
         result = self._execute(code, timeout)
+        if result.status == "error" and _ran_out_of_memory(result):
+            result.status = "out of memory"
         if result.status in ("ok", "error"):
             self._finished.append(code)
-        elif not self._is_responsive():
+        elif result.status == "out of memory" and self._has_room():
+            self._finished.append(code)  # it asked too much, but did not keep it
+        elif result.status == "out of memory" or not self._is_responsive():
             self._replace(timeout)
         return result
 
@@ -170,6 +178,10 @@ class KernelSession:
     def _is_responsive(self) -> bool:
         return self.manager.is_alive() and self._execute("", _PATIENCE).status == "ok"
 
+    def _has_room(self) -> bool:
+        """Could the next cell get a gigabyte, or is the memory still taken?"""
+        return self._execute("len(bytearray(2**30))", _PATIENCE).status == "ok"
+
     # ---------------------------------------------------------------------------- messages
 
     def _execute(
@@ -228,6 +240,11 @@ def _receive(channel) -> dict | None:
         return channel.get_msg(timeout=0)
     except Exception:
         return None
+
+
+def _ran_out_of_memory(run: Run) -> bool:
+    errors = [output for output in run.outputs if output.output_type == "error"]
+    return any(is_out_of_memory(f"{error.ename}: {error.evalue}") for error in errors)
 
 
 def _register_provisioner() -> None:

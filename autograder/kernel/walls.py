@@ -97,6 +97,7 @@ def build_walls(plan: Plan, flags: int) -> list[str]:
         _change_root(plan)
         walls.append("files")
     else:
+        _give_to(plan.identity, Path(plan.folder), Path(plan.channel))
         os.chdir(plan.folder)
         if _restrict_files(plan):
             walls.append("files by Landlock")

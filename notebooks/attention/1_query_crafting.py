@@ -53,6 +53,8 @@
 # %% [markdown]
 # ## Set-up
 
+# %% setup="course"
+
 # %%
 import torch
 
@@ -478,3 +480,28 @@ check("k2_select", k2_select, query=q_average_two)
 # Restart the kernel and run everything from top to bottom once (in JupyterLab: *Kernel → Restart
 # Kernel and Run All Cells*). Every check should say "public check passed", and every written cell,
 # the one about collaborators included, should hold words of yours.
+
+# %% [markdown] keep="outputs"
+# ### Where do I stand?
+#
+# **Save the notebook first** (Ctrl+S). This cell then runs the saved file from top to bottom in a fresh
+# kernel, and says which public checks pass and what is still open.
+
+# %%
+from course_utils.standing import check_notebook
+
+check_notebook("1_query_crafting")
+
+# %% [markdown] keep="outputs"
+# ### Hand in
+#
+# When all three notebooks lie in this folder, saved with their outputs, this cell puts them into one
+# zip file, together with `test_predictions.csv` and your answers as one document to print. It says
+# what is missing. Do it as often as you like: earlier zip files stay.
+
+# %%
+from course_utils.handing_in import submit
+
+READY = False  # write True and run this cell when you want to hand in
+if READY:
+    submit()

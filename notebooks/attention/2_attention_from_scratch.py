@@ -59,6 +59,8 @@
 # %% [markdown]
 # ## Set-up
 
+# %% setup="course"
+
 # %%
 import math
 
@@ -870,3 +872,28 @@ comparison.figure
 # The checks of 2.1 should all say "public check passed": to be sure, restart the kernel and run the
 # cells up to 2.2 once more. Leave the outputs of 2.2 in place. Every written cell, the one about
 # collaborators included, should hold words of yours.
+
+# %% [markdown] keep="outputs"
+# ### Where do I stand?
+#
+# **Save the notebook first** (Ctrl+S). This cell then runs the saved file from top to bottom in a fresh
+# kernel, all but 2.2, and says which public checks pass and what is still open.
+
+# %%
+from course_utils.standing import check_notebook
+
+check_notebook("2_attention_from_scratch")
+
+# %% [markdown] keep="outputs"
+# ### Hand in
+#
+# When all three notebooks lie in this folder, saved with their outputs, this cell puts them into one
+# zip file, together with `test_predictions.csv` and your answers as one document to print. It says
+# what is missing. Do it as often as you like: earlier zip files stay.
+
+# %%
+from course_utils.handing_in import submit
+
+READY = False  # write True and run this cell when you want to hand in
+if READY:
+    submit()

@@ -31,7 +31,7 @@ check("q_select_first", q_select_first)
 # - 3 points: mentions the softmax and what it does.
 # ### END MARK SCHEME
 """
-PLAN = NotebookPlan("one", "One", auto=2, manual=3)
+PLAN = NotebookPlan("one", "One", auto=2, manual=3, pages=1)
 
 
 def expand(tmp_path, text, plan=PLAN):
@@ -253,6 +253,6 @@ def test_text_notebooks_and_course_toml_must_agree(course_copy):
     with pytest.raises(CourseError, match=r"no .* entry '9_extra'"):
         make_files(course)
     (course.texts / "9_extra.py").unlink()
-    missing = replace(course, notebooks=(*course.notebooks, NotebookPlan("x", "X", 0, 0)))
+    missing = replace(course, notebooks=(*course.notebooks, NotebookPlan("x", "X", 0, 0, 1)))
     with pytest.raises(CourseError, match=r"names the notebook 'x', but .* does not exist"):
         make_files(missing)

@@ -27,7 +27,7 @@ def test_section_1_4_is_worth_ten_points(course, blueprint):
     [
         ("[course]", "[course", "is not valid TOML"),
         ('id = "attention-course"', "", "lacks the entry 'id'"),
-        ("auto = 12", "automatic = 12", "needs exactly name, title, auto and manual"),
+        ("auto = 12", "automatic = 12", "needs exactly name, title, auto, manual and pages"),
         ('notebook = "1_query_crafting"', 'notebook = "x"', "section 1.4 names the notebook 'x'"),
         ('counts = "extra"', 'counts = "maybe"', "\"required\" or \"extra\", not 'maybe'"),
         ('[sections."1.4"]', '[sections."1.5"]', "speaks of section 1.4, which is not defined"),

@@ -6,6 +6,7 @@ from itertools import zip_longest
 import nbformat
 import pytest
 
+from autograder.blueprint import load_blueprint
 from autograder.exercises import EXERCISES, query_crafting
 from autograder.judge import STATUSES
 from autograder.personas import fill_in, solve_all
@@ -198,3 +199,20 @@ def test_with_a_broken_judge_nothing_is_graded(course_copy, name):
     assert done.returncode == 1 and done.stdout == ""
     assert "The canary failed" in done.stderr and "Traceback" not in done.stderr
     assert json.dumps("score") not in done.stdout
+
+
+def test_out_of_memory_is_called_by_its_name(course, blueprint, tmp_path):
+    greedy = "eaten = []\nwhile True: eaten.append(bytearray(2**28))"
+    notebook = fill_in(blueprint, solve_all(blueprint) | {"q_select_first": greedy})
+    path = write(tmp_path, blueprint.name, notebook)
+    blueprint2 = load_blueprint(course.root, course.assignment, "2_attention_from_scratch")
+    asks_too_much = (
+        "import torch\n\n\ndef attn_softmax(scores):\n    return torch.empty(2**40)[scores.long()]"
+    )
+    notebook = fill_in(blueprint2, solve_all(blueprint2) | {"attn_softmax": asks_too_much})
+    results = grade(path, write(tmp_path, blueprint2.name, notebook))
+    assert [result["score"] for result in results] == [10.0, 18.0]
+    for result, name in zip(results, ("q_select_first", "attn_softmax"), strict=True):
+        cell = result["cells"][f"test_{name}"]
+        assert cell["diagnosis"] == "out-of-memory" and cell["status"] in STATUSES
+        assert "ran out of memory" in cell["messages"][-1]

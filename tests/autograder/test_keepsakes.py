@@ -57,9 +57,9 @@ def test_a_figure_of_ours_survives():
     assert 'src="data:image/png;base64,iVBOR"' in output.data["text/html"]
 
 
-def test_markdown_keeps_code_and_loses_tags():
-    _, output = keep(show(markdown="`<START> a` <img src=x onerror=steal()>"))
-    assert output.data["text/markdown"] == "`<START> a` &lt;img src=x onerror=steal()>"
+def test_markdown_keeps_its_words_and_loses_tags():
+    _, output = keep(show(markdown="`<START> a` <b>x</b> <img src=x onerror=steal()>"))
+    assert output.data["text/markdown"] == "`< START> a` <b>x</b> < img src=x onerror=steal()>"
 
 
 def test_what_is_no_output_is_dropped():
@@ -89,7 +89,7 @@ d = 4
 def build(tmp_path, text):
     path = tmp_path / "n.py"
     path.write_text(text)
-    return build_source(path, NotebookPlan("n", "N", 0, 0), "a", [])
+    return build_source(path, NotebookPlan("n", "N", 0, 0, 1), "a", [])
 
 
 def test_a_heading_keeps_everything_below_it_up_to_the_next_of_its_level(tmp_path):
@@ -106,7 +106,7 @@ def test_graded_work_cannot_be_kept(tmp_path):
     path = tmp_path / "n.py"
     path.write_text(text)
     with pytest.raises(CourseError, match="graded work stands where outputs are kept"):
-        build_source(path, NotebookPlan("n", "N", 2, 0), "a", ["a"])
+        build_source(path, NotebookPlan("n", "N", 2, 0, 1), "a", ["a"])
 
 
 def test_keep_knows_one_word(tmp_path):

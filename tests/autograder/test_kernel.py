@@ -156,7 +156,7 @@ def test_on_this_machine_all_walls_stand():
 def test_limits_stop_what_eats_everything_up():
     with KernelSession() as kernel:
         run = kernel.run("x = bytearray(20 * 2**30)", 60)
-        assert run.status == "error" and run.outputs[-1].ename == "MemoryError"
+        assert run.status == "out of memory" and run.outputs[-1].ename == "MemoryError"
         run = kernel.run("open('big', 'wb').write(b'x' * (300 * 2**20))", 60)
         assert run.status == "error"
         run = kernel.run("for _ in range(3000): print('x' * 10000)", 60)

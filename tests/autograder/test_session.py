@@ -52,6 +52,21 @@ def test_a_cell_that_ignores_the_interrupt_gets_a_new_kernel(kernel):
     assert kernel.run("kept", 30).outputs[0].data["text/plain"] == "8"
 
 
+def test_a_cell_that_eats_all_memory_costs_only_itself(kernel):
+    kernel.run("kept = 10", 30)
+    greedy = "eaten = []\nwhile True: eaten.append(bytearray(2**28))"
+    assert kernel.run(greedy, 60).status == "out of memory"
+    assert kernel.run("kept, 'eaten' in globals()", 30).outputs[0].data["text/plain"] == (
+        "(10, False)"
+    )
+
+
+def test_a_cell_that_asks_too_much_at_once_keeps_what_it_defined(kernel):
+    code = "import torch\ndef f():\n    return 11\ntorch.empty(2**40)"
+    assert kernel.run(code, 60).status == "out of memory"
+    assert kernel.run("f()", 30).outputs[0].data["text/plain"] == "11"
+
+
 def test_a_cell_that_kills_the_kernel_costs_only_itself(kernel):
     kernel.run("kept = 9", 30)
     assert kernel.run("import os; os._exit(1)", 30).status == "crashed"

@@ -1,0 +1,109 @@
+"""What a student writes or shows does nothing on the pages that others open."""
+
+import nbformat
+import pytest
+from nbconvert.exporters import HTMLExporter
+from nbgrader.server_extensions.formgrader import handlers
+from traitlets.config import Config
+
+from autograder.defuse import defuse_markdown
+from autograder.grading import grade_notebook
+from autograder.personas import fill_in, solve_all
+from autograder.submissions import restore
+from tests.test_browser import CHROMIUM, QUIET
+
+pytestmark = pytest.mark.xdist_group("pages")
+
+ACT = "document.title='PWNED'"
+IN_MARKDOWN = [
+    f"<script>{ACT}</script>",
+    f'<img src="x" onerror="{ACT}">',
+    f"\\`<script>{ACT}</script>\\`",
+    f'<details open ontoggle="{ACT}">hello</details>',
+    f"<svg onload={ACT}>",
+    f'<iframe srcdoc="<script>parent.{ACT}</script>"></iframe>',
+    f"<style onload={ACT}>a{{}}</style>",
+    f'<img src="x"\nonerror="{ACT}">',
+    f"<math><mtext><img src=x onerror={ACT}></math>",
+    "\x1b[31mred\x1b[0m \x1b]0;PWNED\x07",
+]
+IN_OUTPUTS = f"""
+from IPython.display import HTML, SVG, Javascript, Markdown, display
+display(HTML("<script>{ACT}</script><img src=x onerror=\\"{ACT}\\"> <b>bold</b>"))
+display(Javascript("{ACT}"))
+display(Markdown("<script>{ACT}</script>"))
+display(SVG("<svg xmlns='http://www.w3.org/2000/svg' onload=\\"{ACT}\\"></svg>"))
+display({{"text/latex": "<script>{ACT}</script>", "text/plain": "x"}}, raw=True)
+display({{"image/png": "x\\" onerror=\\"{ACT}"}}, raw=True)
+print("\\x1b[31mred<script>{ACT}</script>\\x1b[0m")
+raise ValueError("<script>{ACT}</script>")
+"""
+
+
+def make_hostile(blueprint):
+    """Return a notebook that tries to act wherever a page shows something of a student's."""
+    notebook = fill_in(blueprint, solve_all(blueprint) | {"q_select_first": IN_OUTPUTS})
+    answer = next(cell for cell in notebook.cells if cell.id == "answer_1_2_3")
+    answer.source += "\n" + "\n\n".join(IN_MARKDOWN)
+    added = [nbformat.v4.new_markdown_cell(text) for text in IN_MARKDOWN]
+    added.append(nbformat.v4.new_raw_cell(IN_MARKDOWN[0]))
+    for cell in added:
+        cell.metadata.update(tags=[f'"><script>{ACT}</script>'], raw_mimetype="text/html")
+    added[0].attachments = {"a.png": {'image/png" onerror="': ACT, "image/png": f'"{ACT}'}}
+    notebook.cells[4:4] = added
+    notebook.metadata["title"] = f"</title><script>{ACT}</script>"
+    return notebook
+
+
+def render(notebook):
+    """Render a notebook as the formgrader does."""
+    settings = Config()
+    settings.HTMLExporter.extra_template_basedirs = [handlers.template_path]
+    settings.HTMLExporter.template_name = "formgrade"
+    facts = {"base_url": "", "notebook_id": "notebook", "total": 1, "index": 0}
+    return HTMLExporter(config=settings).from_notebook_node(notebook, resources=facts)[0]
+
+
+@pytest.fixture(scope="module")
+def graded(blueprint):
+    """The hostile notebook after grading."""
+    restored = restore(make_hostile(blueprint), blueprint)
+    result = grade_notebook(restored.notebook, blueprint, None)
+    return result, restored.notebook
+
+
+def test_nothing_that_acts_is_left(graded):
+    result, notebook = graded
+    assert result.score == 10.0, "the other five items are right"
+    page = render(notebook)
+    body = page[page.index("<body") :]
+    assert "PWNED" in body, "its words are still there to be read"
+    for tag in ("<script>document", "<svg onload", "<iframe", "<img src=x", "<details open"):
+        assert tag not in body
+    assert "<b>bold</b>" in body
+
+
+def test_words_and_signs_of_honest_answers_stay():
+    text = "If $a<b$ then `x<y`; H<sub>2</sub>O, <br> <img src='fig.png' width=\"300\">, 1 < 2"
+    kept = "If $a< b$ then `x< y`; H<sub>2</sub>O, <br> <img src='fig.png' width=\"300\">, 1 < 2"
+    assert defuse_markdown(text) == kept
+
+
+@pytest.mark.browser
+def test_nothing_acts_in_a_browser(graded, blueprint, tmp_path):
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    titles = {}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        for name, notebook in (("as handed in", make_hostile(blueprint)), ("graded", graded[1])):
+            path = tmp_path / f"{name}.html"
+            path.write_text(render(notebook), "utf-8")
+            page = browser.new_page()
+            page.goto(path.as_uri())
+            page.wait_for_timeout(500)
+            titles[name] = page.title()
+        browser.close()
+    assert titles == {"as handed in": "PWNED", "graded": "notebook"}

@@ -1,0 +1,124 @@
+"""What lies in grading/submitted/ as a zip or a .py becomes notebooks; nothing is overwritten."""
+
+import os
+import shutil
+import zipfile
+
+import nbformat
+import pytest
+
+from autograder.accuracy import TestSet as Known
+from autograder.accuracy import collect_test_sets, count_again
+from autograder.arrivals import unpack_submission
+from autograder.personas import fill_in, solve_all
+from course_utils.sentiment import load_own_splits
+from tests.journey.forms import export_py, write, write_predictions
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "submitted" / "ada" / "attention"
+    place.mkdir(parents=True)
+    return place
+
+
+@pytest.fixture
+def blueprints(blueprint):
+    return {blueprint.name: blueprint}
+
+
+def pack(path, notebook, name="1_query_crafting.ipynb", age=0):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"work/{name}", nbformat.writes(notebook))
+        archive.writestr("work/test_predictions.csv", "index,text,label,prediction\n")
+    os.utime(path, (10**9 - age, 10**9 - age))
+
+
+def test_a_zip_is_unpacked_once_and_again_when_a_new_one_comes(folder, blueprint, blueprints):
+    solved = fill_in(blueprint, solve_all(blueprint))
+    pack(folder / "attention-submission-1.zip", solved, "Copy of homework.ipynb", age=50)
+    assert unpack_submission(folder, blueprints) == []
+    path = folder / "1_query_crafting.ipynb"
+    assert "10 * K[0]" in path.read_text("utf-8") and (folder / "test_predictions.csv").is_file()
+    before = path.stat().st_mtime_ns
+    assert unpack_submission(folder, blueprints) == []
+    assert path.stat().st_mtime_ns == before
+    changed = fill_in(blueprint, {"q_select_first": "q_select_first = 1"})
+    pack(folder / "attention-submission-2.zip", changed)
+    assert unpack_submission(folder, blueprints) == []
+    assert "q_select_first = 1" in path.read_text("utf-8")
+    assert (folder / "attention-submission-1.zip").is_file(), "originals stay"
+
+
+def test_a_students_own_file_is_never_overwritten(folder, blueprint, blueprints, tmp_path):
+    write(folder / "1_query_crafting.ipynb", fill_in(blueprint, {}, "My own words."))
+    outside = tmp_path / "precious.csv"
+    (folder / "test_predictions.csv").symlink_to(outside)
+    pack(folder / "work.zip", fill_in(blueprint, solve_all(blueprint)))
+    unpack_submission(folder, blueprints)
+    assert "My own words." in (folder / "1_query_crafting.ipynb").read_text("utf-8")
+    assert not outside.exists(), "a link leads nowhere"
+
+
+def test_an_exported_py_becomes_a_notebook_beside_it(folder, blueprint, blueprints):
+    solved = fill_in(blueprint, solve_all(blueprint), "Words.")
+    (folder / "1_query_crafting.py").write_text(export_py(solved, blueprint.name), "utf-8")
+    (folder / "helpers.py").write_text("x = 1\n")
+    assert unpack_submission(folder, blueprints) == []
+    made = nbformat.read(folder / "1_query_crafting.ipynb", as_version=4)
+    assert any("10 * K[0]" in cell.source for cell in made.cells)
+    assert sorted(p.name for p in folder.glob("*.py")) == ["1_query_crafting.py", "helpers.py"]
+
+
+def test_a_bad_zip_tells_the_student_and_a_good_one_later_counts(folder, blueprint, blueprints):
+    (folder / "work.zip").write_bytes(b"not a zip")
+    (sentence,) = unpack_submission(folder, blueprints)
+    assert sentence.startswith("ada: work.zip is not a zip file")
+    told = nbformat.read(folder / "1_query_crafting.ipynb", as_version=4)
+    assert told.cells == [] and "is not a zip file" in told.metadata["course"]["trouble"]
+    pack(folder / "work.zip", fill_in(blueprint, solve_all(blueprint)))
+    assert unpack_submission(folder, blueprints) == []
+    assert "10 * K[0]" in (folder / "1_query_crafting.ipynb").read_text("utf-8")
+    shutil.rmtree(folder)
+
+
+# -------------------------------------------------------------------------- counting accuracy
+
+
+def test_the_accuracy_is_counted_by_our_labels(tmp_path, monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")  # the course's own data alone
+    sets = collect_test_sets()
+    rows = load_own_splits()["test"]
+    path = tmp_path / "test_predictions.csv"
+    write_predictions(path, rows, wrong=len(rows) // 4)
+    counted = count_again(path, sets)
+    assert counted.accuracy == pytest.approx(1 - (len(rows) // 4) / len(rows), abs=1e-5)
+    lying = [{"text": row["text"], "label": 1 - row["label"]} for row in rows]
+    write_predictions(path, lying, wrong=0)  # its own labels say that all is right
+    counted = count_again(path, sets)
+    assert counted.accuracy == 0 and "are not those of the test set" in counted.sentence
+    write_predictions(path, rows[:100])
+    assert count_again(path, sets).accuracy is None
+    assert f"has 100 of the {len(rows)}" in count_again(path, sets).sentence
+
+
+@pytest.mark.parametrize(
+    "content, sentence",
+    [
+        (None, "There is no test_predictions.csv"),
+        (b"", "in no test set known here"),
+        (b"a,b\n1,2\n", "is not as `write_predictions` makes it"),
+        (b"index,text,label,prediction\n0,Good.,yes,1\n", "is not as `write_predictions`"),
+        (b"index,text,label,prediction\n0,Other.,1,1\n", "in no test set known here"),
+        (b"\xff\xfe\x00", "is not as `write_predictions`"),
+        (b"index,text,label,prediction\n0,Good.,1,1\n0,Good.,1,1\n", "each once"),
+    ],
+)
+def test_what_cannot_be_counted_gets_a_sentence(tmp_path, content, sentence):
+    path = tmp_path / "test_predictions.csv"
+    if content is not None:
+        path.write_bytes(content)
+    from autograder.accuracy import _digest
+
+    counted = count_again(path, [Known("a set", (_digest("Good."),), (1,))])
+    assert counted.accuracy is None and sentence in counted.sentence
