@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from dataclasses import replace
 
 import nbformat
@@ -376,15 +377,18 @@ def test_other_names_links_and_unreadable_files(graded, tmp_path):
         folder.mkdir(parents=True)
         (folder / name).write_bytes(content)
     (place / "renamed/attention/key.txt").symlink_to(graded[0] / "secret")
+    (place / "zipped/attention").mkdir(parents=True)
+    with zipfile.ZipFile(place / "zipped/attention/work.zip", "w") as archive:
+        archive.write(source, f"work/{NOTEBOOK}.ipynb")
     results, summary = grade_class(tmp_path, notebooks=[NOTEBOOK])
     found = {line["student"]: line for line in results}
-    assert found["renamed"]["score"] == 12
+    assert found["renamed"]["score"] == found["zipped"]["score"] == 12
     assert any("under the name" in words for words in found["renamed"]["repairs"])
     assert any("key.txt is a link" in words for words in found["renamed"]["flags"])
     assert not (tmp_path / "autograded/renamed/attention/key.txt").exists()
     assert found["broken"]["score"] == 0
     assert "not valid JSON" in str(found["broken"]["cells"])
-    assert summary["graded"] == 2
+    assert summary["graded"] == 3
     (problem,) = summary["problems"]
     assert "handed in no notebook" in problem["error"]
 
