@@ -29,7 +29,8 @@ def unpack_submissions(course: Course) -> list[str]:
     sentences = []
     for folder in sorted((course.grading / "submitted").glob(f"*/{course.assignment}")):
         try:
-            sentences += unpack_submission(folder, blueprints)
+            found = unpack_submission(folder, blueprints)
+            sentences += [f"{folder.parent.name}: {sentence}" for sentence in found]
         except OSError as problem:  # one folder that cannot be read or written stops nobody
             sentences.append(f"{folder}: {problem}")
     return sentences
@@ -55,7 +56,7 @@ def unpack_submission(folder: Path, blueprints: dict[str, Blueprint]) -> list[st
             else:
                 made |= _rebuild(path, blueprints)
         except Unreadable as problem:
-            sentences.append(f"{folder.parent.name}: {problem}")
+            sentences.append(str(problem))
             made = {
                 f"{name}.ipynb": _explain(name, str(problem)) for name in blueprints
             } | made  # so that the student is told, in place of marks

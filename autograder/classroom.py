@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nbgrader.utils import find_all_files
 
-from autograder.arrivals import unpack_submissions
+from autograder.arrivals import unpack_submission
 from autograder.blueprint import load_blueprints
 from autograder.course import Course, CourseError
 from autograder.gradebook import ClassGradebook, NotRecorded, explain_os_error
@@ -60,7 +60,6 @@ class Listener:
     """Hears how a run goes; the terminal and --json each have their own."""
 
     def plan(self, total: int, unchanged: int) -> None: ...
-    def note(self, sentence: str) -> None: ...
     def start(self, unit: Unit) -> None: ...
     def finish(self, unit: Unit, result: dict) -> None: ...
     def fail(self, student: str, notebook: str | None, sentence: str) -> None: ...
@@ -117,8 +116,6 @@ class _Run:
         """Return what has to be graded, in the order of students and notebooks."""
         names = _choose(notebooks, list(self.kit), "notebook", "course.toml names")
         self.rules = {name: fingerprint_rules(self.course, self.kit[name]) for name in names}
-        for sentence in unpack_submissions(self.course):
-            self.listener.note(sentence)
         known = self._recorded_scores()
         units = []
         for student in self._find_students(students):
@@ -150,6 +147,8 @@ class _Run:
 
     def _find_units(self, student: str, names: list[str]) -> list[Unit]:
         folder = self.gradebook.find_folders(student)[0]
+        for sentence in unpack_submission(folder, self.kit):
+            self._fail(student, None, sentence)
         files = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
         if not files:
             self._fail(student, None, f"{student} handed in no notebook (.ipynb).")

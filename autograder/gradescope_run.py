@@ -49,10 +49,7 @@ def grade_submission(course: Course, submission: Path) -> dict:
     with tempfile.TemporaryDirectory(prefix="submission-") as scratch:
         folder = Path(scratch) / "files"
         trouble = _copy(submission, folder)
-        trouble += [
-            sentence.removeprefix(f"{folder.parent.name}: ")
-            for sentence in unpack_submission(folder, blueprints)
-        ]
+        trouble += unpack_submission(folder, blueprints)
         graded = list(grade_paths([str(folder)], course)) if not trouble else []
         counted = count_again(folder / FILE, read_test_sets(course.root / "test_sets.json"))
     trouble += [

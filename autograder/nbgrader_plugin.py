@@ -110,10 +110,17 @@ class RestoreSubmission(NbGraderPreprocessor):
     """Puts a submission into the hand-out's shape before nbgrader looks at it."""
 
     def preprocess(self, nb: NotebookNode, resources):
-        trouble = nb.metadata.get("course", {}).get("trouble") if not nb.cells else None
+        trouble = find_trouble(nb)
         if trouble:
             self.log.error("%s Its cells earn nothing; the others are graded.", trouble)
         return restore_submission(nb, _find_blueprint(resources), trouble), resources
+
+
+def find_trouble(notebook: NotebookNode) -> str | None:
+    """Return what a notebook without cells says about why there is nothing to grade."""
+    course = notebook.metadata.get("course")
+    trouble = course.get("trouble") if isinstance(course, dict) and not notebook.cells else None
+    return str(trouble) if trouble else None
 
 
 def restore_submission(
@@ -123,6 +130,7 @@ def restore_submission(
 
     `trouble` is a sentence about one that could not be read: a blank one takes its place.
     """
+    trouble = trouble or (find_trouble(notebook) if notebook else None)
     if trouble:
         restored, notes = make_blank(blueprint), {"trouble": trouble}
     else:

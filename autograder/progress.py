@@ -39,9 +39,6 @@ class Bar(Listener):
             self._started = time.monotonic()
             self._total = total
 
-    def note(self, sentence: str) -> None:
-        console.print(f"[yellow]–[/] {escape(sentence)}")
-
     def start(self, unit: Unit) -> None:
         self._running[unit] = None
         self._show()
@@ -76,9 +73,6 @@ class Bar(Listener):
 
 class Lines(Listener):
     """One JSON object a line: each notebook as it is graded, and problems as they come."""
-
-    def note(self, sentence: str) -> None:
-        self._print({"note": sentence})
 
     def finish(self, unit: Unit, result: dict) -> None:
         self._print({"student": unit.student, **result})

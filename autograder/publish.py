@@ -202,7 +202,8 @@ Three notebooks. Work in Colab or on your own computer; both are fine, and you c
 
 Open a notebook by its badge, choose *File → Save a copy in Drive*, and run the first code cell: it
 fetches what is missing. For the trainings choose *Runtime → Change runtime type → GPU*, and set
-`KEEP_ON_DRIVE = True` in that cell, so that checkpoints outlive the session.
+`KEEP_ON_DRIVE = True` in that cell, so that checkpoints outlive the session. To hand in from Colab, set
+it in all three notebooks and run the last cell, *Hand in*, in each of them: the last one finds all three.
 
 ## On your computer
 

@@ -94,7 +94,7 @@ def collect_notebooks(folder: Path) -> tuple[list[StudentNotebook], list[str]]:
         try:
             notebook = read_notebook(path)
         except HandInError as problem:
-            if any(name in path.stem for name in found):
+            if path.stem in found:
                 raise
             warnings.append(f"{path.name} was left out: {problem}")
             continue
@@ -108,7 +108,13 @@ def collect_notebooks(folder: Path) -> tuple[list[StudentNotebook], list[str]]:
     chosen = []
     for name, versions in found.items():
         if not versions:
-            warnings.append(f"{name}.ipynb is not here: it will count as not handed in.")
+            how = (
+                " In Colab, write KEEP_ON_DRIVE = True in the first cell of every notebook and run "
+                "the cell Hand in in each of them: the last one finds all three."
+                if "google.colab" in sys.modules
+                else " Put it into this folder, and run this again."
+            )
+            warnings.append(f"{name}.ipynb is not here: it will count as not handed in.{how}")
             continue
         best = next((one for one in versions if one.path.stem == name), None)
         if best is None:
@@ -130,12 +136,15 @@ def examine(notebook: StudentNotebook) -> list[str]:
     unsolved = [cell.label for cell in notebook.cells if cell.role == "solve" and cell.is_open]
     if unsolved:
         sentences.append(f"{name}: the TODO is still open in: {', '.join(unsolved)}.")
-    counts = [cell.count for cell in notebook.cells if cell.kind == "code" and cell.count]
-    if any(later <= earlier for earlier, later in pairwise(counts)):
-        sentences.append(
-            f"{name}: cells were run out of order, so its outputs may not be those of the code "
-            "below them. Restart the kernel and run them from top to bottom, if you can."
-        )
+    # A finished training may be older than the rest: it is not run again for every change.
+    for cells in ([c for c in notebook.cells if c.kept], [c for c in notebook.cells if not c.kept]):
+        counts = [cell.count for cell in cells if cell.kind == "code" and cell.count]
+        if any(later <= earlier for earlier, later in pairwise(counts)):
+            which = "cells of trainings or experiments" if cells[0].kept else "cells"
+            sentences.append(
+                f"{name}: {which} were run out of order, so their outputs may be those of older "
+                "code. If you can, restart the kernel and run them once from top to bottom."
+            )
     broken = [
         str(cell.number)
         for cell in notebook.cells

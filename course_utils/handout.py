@@ -9,6 +9,7 @@ import re
 import sys
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 _FACTS = Path(__file__).parent / "data" / "course.json"
@@ -210,6 +211,11 @@ def find_own_notebook(name: str | None = None) -> Path:
         if name is not None and _is_named(path, name):
             return path
     wanted = f"{name}.ipynb" if name else "this notebook's file"
+    if "google.colab" in sys.modules:
+        raise HandInError(
+            f"Colab does not hand {wanted} over. Choose File → Download → Download .ipynb, upload "
+            "that file in the pane Files on the left, and run this cell again."
+        )
     raise HandInError(
         f"{wanted} is not in {Path.cwd()}. Give its path in the brackets, "
         'for example "work/my_notebook.ipynb".'
@@ -235,5 +241,20 @@ def _take_from_colab(name: str | None) -> Path | None:
         return None
     name = _course_facts(content).get("notebook") or name or "notebook"
     path = Path.cwd() / f"{name}.ipynb"
+    _set_aside(path)
+    content.setdefault("metadata", {}).setdefault("course", {})["copy"] = "made by Colab's page"
     path.write_text(json.dumps(content, ensure_ascii=False), "utf-8")
     return path
+
+
+def _set_aside(path: Path) -> None:
+    """Give a file of the same name another one, unless it is a copy that we made."""
+    if not path.exists():
+        return
+    try:
+        if "copy" in _course_facts(read_notebook(path).content):
+            return
+    except HandInError:
+        pass  # whatever it is, it stays
+    numbers = (path.with_name(f"{path.stem} (earlier {n}).ipynb") for n in count(1))
+    path.rename(next(other for other in numbers if not other.exists()))

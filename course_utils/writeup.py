@@ -30,7 +30,7 @@ body { font: 10.5pt/1.4 sans-serif; color: #111; max-width: 46em; margin: auto; 
 section + section { break-before: page; }
 h1 { font-size: 16pt; margin: 0 0 .4em; } h2 { font-size: 11pt; margin: 1em 0 .2em; }
 p, ul, ol { margin: .3em 0; } figure { margin: .6em 0; break-inside: avoid; }
-img.figure { max-width: 100%; max-height: 75mm; } img.maths { height: 1.15em; vertical-align: -.25em; }
+img.figure { max-width: 100%; max-height: 75mm; }
 figcaption { font-size: 8.5pt; color: #444; } .open { color: #a00; font-style: italic; }
 table { border-collapse: collapse; font-size: 9pt; } td, th { border: 1px solid #999; padding: 1px 5px; }
 pre, code { font-size: 8.5pt; white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -181,15 +181,20 @@ def render_markdown(text: str, attachments: dict[str, str]) -> str:
 def render_formula(formula: str) -> str:
     """Draw a formula with matplotlib; what it cannot draw stays readable as TeX."""
     from matplotlib import mathtext
+    from matplotlib.font_manager import FontProperties
 
     words = html.escape(formula.strip(), quote=True)
     try:
         buffer = io.BytesIO()
-        mathtext.math_to_image(f"${formula.strip()}$", buffer, dpi=300, format="png")
+        depth = mathtext.math_to_image(
+            f"${formula.strip()}$", buffer, FontProperties(size=11), dpi=300, format="png"
+        )
     except Exception:  # its parser knows a part of TeX, and says so in many ways
         return f"<code>{words}</code>"
+    height = int.from_bytes(buffer.getvalue()[20:24], "big") * 72 / 300  # from the PNG's header
+    size = f"height:{height:.1f}pt;vertical-align:{-depth:.1f}pt"  # it sits on the line
     image = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img class="maths" alt="{words}" src="data:image/png;base64,{image}">'
+    return f'<img class="maths" style="{size}" alt="{words}" src="data:image/png;base64,{image}">'
 
 
 def _clean(page: str) -> str:

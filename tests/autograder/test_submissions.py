@@ -233,3 +233,20 @@ def test_a_renamed_notebook_is_recognised(tmp_path, solved, blueprint):
     assert identify(path, solved, blueprints) == blueprint.name
     with pytest.raises(Unreadable, match="none of this assignment's notebooks"):
         identify(path, nbformat.v4.new_notebook(), blueprints)
+
+
+# -------------------------------------------------------------------------------- the release
+
+
+def test_the_release_of_a_submission_is_known_and_an_older_one_is_flagged(solved, blueprint):
+    current = blueprint.metadata["course"]["release"]
+    assert restore(solved, blueprint).release == current
+    solved.metadata = nbformat.from_dict({"course": {"release": "0.0.9+12345678"}})
+    restored = restore(solved, blueprint)
+    assert restored.release == "0.0.9+12345678"
+    assert restored.flags == [
+        f"made from release 0.0.9+12345678 of the notebook; the current one is {current}"
+    ]
+    for odd in ({}, {"course": "x"}, {"course": {"release": ["x"]}}):
+        solved.metadata = nbformat.from_dict(odd)
+        assert (restore(solved, blueprint).release, restore(solved, blueprint).flags) == ("", [])

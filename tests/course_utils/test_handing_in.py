@@ -3,6 +3,8 @@
 import base64
 import json
 import shutil
+import sys
+import types
 import zipfile
 
 import nbformat
@@ -81,6 +83,7 @@ def test_cells_out_of_order_and_errors_are_said(folder, capsys):
     edit(folder / "1_query_crafting.ipynb", disorder)
     _, said = submit(folder, capsys)
     assert "1_query_crafting.ipynb: cells were run out of order" in said
+    assert "older code. If you can" in said
     assert "an error is shown below cell " in said
 
 
@@ -177,7 +180,7 @@ def test_the_write_up_holds_answers_and_own_figures_in_order(folder):
     assert [part.name for part in parts] == NAMES, "in the assignment's order"
     body = parts[1].body
     assert body.index("Who helped you") < body.index("2.2 setup") < body.index("2.2 results")
-    assert "<strong>of</strong>" in body and 'alt="e^{x}"' in body
+    assert "<strong>of</strong>" in body and 'alt="e^{x}" src="data:image/png' in body
     assert "<code>\\weird{x}</code>" in body, "what cannot be drawn stays readable"
     assert body.count('<img class="figure"') == 1 and "not mine" not in body
     assert "<td>7</td>" in body and "script" not in body
@@ -234,9 +237,6 @@ def test_the_own_notebook_is_found(folder, monkeypatch):
 
 
 def pretend_colab(monkeypatch, content):
-    import sys
-    import types
-
     colab = types.ModuleType("google.colab")
     colab._message = types.SimpleNamespace(blocking_request=lambda *a, **k: {"ipynb": content})
     colab.files = types.SimpleNamespace(download=lambda path: print(f"downloading {path}"))
@@ -254,6 +254,16 @@ def test_in_colab_the_notebook_comes_from_the_page(folder, monkeypatch, capsys):
     assert find_own_notebook("1_query_crafting") == folder / "1_query_crafting.ipynb"
     handing_in.submit()
     assert "downloading" in capsys.readouterr().out
+    assert len(list(folder.glob("1_*.ipynb"))) == 1, "our own copy may be replaced"
+    (folder / "1_query_crafting.ipynb").write_text("{}")  # an upload of the student's
+    find_own_notebook("1_query_crafting")
+    assert (folder / "1_query_crafting (earlier 1).ipynb").read_text() == "{}"
+    (folder / "2_attention_from_scratch.ipynb").unlink()
+    handing_in.submit()
+    assert "the last one finds all three" in capsys.readouterr().out
+    sys.modules["google.colab"]._message = None
+    with pytest.raises(HandInError, match=r"Download \.ipynb"):
+        find_own_notebook("2_attention_from_scratch")
 
 
 def test_the_cells_of_the_notebook_print_a_sentence_when_they_cannot(tmp_path, monkeypatch, capsys):
@@ -297,8 +307,6 @@ def test_drive_is_not_looked_for_on_a_laptop(capsys):
 
 def test_a_drive_that_refuses_is_said(monkeypatch, capsys):
     pretend_colab(monkeypatch, {})
-    import sys
-    import types
 
     def refuse(where):
         raise ValueError("mount failed")
@@ -322,4 +330,5 @@ def test_a_notebook_whose_cells_hang_or_die_is_told_cell_by_cell(tmp_path, capsy
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("○ q_select_first: still `...`")
     assert lines[1].startswith("✘ q_average_all: could not be run, because cell 3 ended the kernel")
-    assert lines[-1] == "x.ipynb: 0 of 2 public checks pass."
+    assert lines[-2] == "x.ipynb: 0 of 2 public checks pass."
+    assert lines[-1] == "The lines with ✘ and ○ say what to look at."

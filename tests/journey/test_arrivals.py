@@ -10,6 +10,7 @@ import pytest
 from autograder.accuracy import TestSet as Known
 from autograder.accuracy import collect_test_sets, count_again
 from autograder.arrivals import unpack_submission
+from autograder.intake import find_jobs
 from autograder.personas import fill_in, solve_all
 from course_utils.sentiment import load_own_splits
 from tests.journey.forms import export_py, write, write_predictions
@@ -73,7 +74,7 @@ def test_an_exported_py_becomes_a_notebook_beside_it(folder, blueprint, blueprin
 def test_a_bad_zip_tells_the_student_and_a_good_one_later_counts(folder, blueprint, blueprints):
     (folder / "work.zip").write_bytes(b"not a zip")
     (sentence,) = unpack_submission(folder, blueprints)
-    assert sentence.startswith("ada: work.zip is not a zip file")
+    assert sentence.startswith("work.zip is not a zip file")
     told = nbformat.read(folder / "1_query_crafting.ipynb", as_version=4)
     assert told.cells == [] and "is not a zip file" in told.metadata["course"]["trouble"]
     pack(folder / "work.zip", fill_in(blueprint, solve_all(blueprint)))
@@ -122,3 +123,12 @@ def test_what_cannot_be_counted_gets_a_sentence(tmp_path, content, sentence):
 
     counted = count_again(path, [Known("a set", (_digest("Good."),), (1,))])
     assert counted.accuracy is None and sentence in counted.sentence
+
+
+def test_a_zip_in_a_zip_is_named(tmp_path, blueprints):
+    with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
+        archive.writestr("inner.zip", b"PK")
+    (job,) = find_jobs(str(tmp_path / "outer.zip"), blueprints, tmp_path / "scratch")
+    assert job.trouble == (
+        "outer.zip holds no notebook (.ipynb) but another zip (inner.zip): unpack that one."
+    )

@@ -8,7 +8,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.blueprint import load_blueprints
-from tests.conftest import ROOT, run_nbgrader
+from tests.conftest import ROOT, run_autograder, run_nbgrader
 from tests.journey.forms import WRONG, export_py, solve, write
 
 pytestmark = pytest.mark.xdist_group("journey")
@@ -96,3 +96,17 @@ def test_the_exchange_a_zip_and_a_py_give_the_same_scores(collected, way):
     expected = "" if way == "exporter" else current["metadata"]["course"]["release"]
     assert result["release"] == expected
     assert any("no outputs" in flag for flag in result["flags"]) == (way == "exporter")
+
+
+def test_the_class_grader_takes_a_zip_too(collected, solved):
+    grading, _, _ = collected
+    folder = grading / "submitted" / "packer" / "attention"
+    folder.mkdir(parents=True)
+    with zipfile.ZipFile(folder / "work.zip", "w") as archive:
+        archive.write(solved / f"{FIRST}.ipynb", f"{FIRST}.ipynb")
+    done = run_autograder("grade", "--student", "packer", COURSE_GRADING=str(grading))
+    assert done.returncode == 0, done.stderr
+    with Gradebook(f"sqlite:///{grading}/gradebook.db", "attention-course") as gradebook:
+        grades = gradebook.find_submission_notebook(FIRST, "attention", "packer").grades
+        scores = [one.auto_score for one in grades if one.name.startswith("test_")]
+    assert sum(scores) == TOTALS[FIRST]
