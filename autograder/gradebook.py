@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
 )
 from nbgrader.utils import find_all_files, is_ignored
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets.utils.importstring import import_item
 
 from autograder.build import load_nbgrader_config
@@ -473,10 +474,15 @@ def _describe(entry: Entry | None) -> dict[str, str]:
 @contextlib.contextmanager
 def _said_in_a_sentence(what: str) -> Iterator[None]:
     """Turn what can go wrong with disks and databases into one sentence."""
+    log = logging.getLogger("tornado.application")  # where nbgrader's gradebook writes tracebacks
+    was, log.disabled = log.disabled, True
     try:
         yield
-    except OperationalError as problem:
-        words = str(problem.orig).strip()
+    except (
+        SQLAlchemyError,
+        api.InvalidEntry,
+    ) as problem:  # the second is what nbgrader makes of it
+        words = str(getattr(problem, "orig", None) or problem).strip()
         if "locked" in words:
             why = "the gradebook is locked by another program. Close it and grade again"
         elif "full" in words:
@@ -484,10 +490,10 @@ def _said_in_a_sentence(what: str) -> Iterator[None]:
         else:
             why = f"the database says: {words}"
         raise NotRecorded(f"{what}: {why}.") from problem
-    except SQLAlchemyError as problem:
-        raise NotRecorded(f"{what}: the database says: {problem}.") from problem
     except OSError as problem:
         raise NotRecorded(f"{what}: {explain_os_error(problem)}.") from problem
+    finally:
+        log.disabled = was
 
 
 def explain_os_error(problem: OSError) -> str:

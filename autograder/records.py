@@ -20,7 +20,7 @@ from autograder.course import Course
 from autograder.exercises import EXERCISES, MODULES
 from autograder.secret import read_secret
 
-_GRADER = ("judge", "grading", "submissions", "keepsakes", "borrowed", "kernel.wire")
+_GRADER = ("judge", "grading", "submissions", "keepsakes", "borrowed", "defuse", "kernel.wire")
 
 
 @dataclass(frozen=True)

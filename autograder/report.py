@@ -196,4 +196,5 @@ def _add_result(facts: ClassFacts, exercises: dict, student: str, result: dict) 
         entry.scores.append(cell["score"])
         if cell["diagnosis"] and cell["status"] != "passed" and cell["diagnosis"] != "unreadable":
             entry.mistakes.setdefault(cell["diagnosis"], []).append(student)
-            entry.sentences.setdefault(cell["diagnosis"], " ".join(cell["messages"][:1]))
+            told = cell["messages"] if cell["diagnosis"] == "cell-raised" else cell["messages"][:1]
+            entry.sentences.setdefault(cell["diagnosis"], " ".join(told))

@@ -23,6 +23,15 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.xdist_group("attacks")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def impatience():
+    """Give up sooner on a kernel that an attack has left without an answer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autograder.grading.ASK_TIMEOUT", 4)
+        patch.setattr("autograder.kernel.session._PATIENCE", 2)
+        yield
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """What the attacks aim at: a course folder with a gradebook, a classmate, an open port."""

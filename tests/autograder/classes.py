@@ -1,5 +1,6 @@
 """Small classes for the tests about many students: handing in, grading, reading what came of it."""
 
+import contextlib
 import json
 import os
 import signal
@@ -9,9 +10,13 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from autograder import classroom
 from autograder.blueprint import load_blueprint
+from autograder.course import load_course
 from autograder.personas import Persona, hand_in, make_class
-from tests.conftest import ROOT, run_autograder
+from tests.conftest import ROOT
 
 NOTEBOOK = "1_query_crafting"
 
@@ -31,14 +36,33 @@ def make_submissions(folder, count=4, notebooks=(NOTEBOOK,)):
     return [persona.name for persona in people[:count]]
 
 
-def grade_class(folder, *options, expect=0, command="grade"):
-    """Grade a class by the command line; return the JSON objects and the summary."""
-    done = run_autograder(command, "--json", *options, COURSE_GRADING=str(folder))
-    assert done.returncode == expect, done.stdout[-2000:] + done.stderr[-3000:]
-    assert "Traceback" not in done.stderr, done.stderr[-3000:]
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    (summary,) = (line["summary"] for line in lines if "summary" in line)
-    return [line for line in lines if "summary" not in line], summary
+class Listener(classroom.Listener):
+    """Remembers what was graded; a test may let things happen when the first one is done."""
+
+    def __init__(self, when_first_is_done=None):
+        self.results, self.when_first_is_done = [], when_first_is_done
+
+    def finish(self, unit, result):
+        self.results.append({"student": unit.student, **result})
+        if self.when_first_is_done:
+            happen, self.when_first_is_done = self.when_first_is_done, None
+            happen()
+
+
+@contextlib.contextmanager
+def grading_into(folder):
+    """Let the course keep its grading in a folder for a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COURSE_GRADING", str(folder))
+        yield load_course(ROOT)
+
+
+def grade_class(folder, happening=None, **options):
+    """Grade a class in this process; return what was graded and the summary."""
+    listener = Listener(happening)
+    with grading_into(folder) as course:
+        summary = classroom.grade_class(course, listener=listener, **options)
+    return listener.results, summary.to_dict()
 
 
 def start_grading(folder, *options):

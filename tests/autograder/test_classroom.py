@@ -1,20 +1,32 @@
 """Grading a class: what is written, what is skipped, and what happens when things go wrong."""
 
+import contextlib
+import fcntl
+import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
+import zipfile
+from dataclasses import replace
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
 from autograder import records
+from autograder.__main__ import main
 from autograder.blueprint import load_blueprints
+from autograder.course import CourseError
+from autograder.exercises import EXERCISES, Ruling
+from autograder.kernel import nursery
+from course_utils.checks.findings import Finding
 from tests.autograder.classes import (
     NOTEBOOK,
     grade_class,
@@ -98,7 +110,7 @@ def test_only_what_changed_is_graded_again(graded, tmp_path):
     results, summary = grade_class(folder)
     assert [(found["student"], found["score"]) for found in results] == [("ben", 2)]
     assert summary["graded"] == 1 and summary["unchanged"] >= 9
-    results, _ = grade_class(folder, "--force", "--student", "ada", "chloe")
+    results, _ = grade_class(folder, force=True, students=["ada", "chloe"])
     assert {found["student"] for found in results} == {"ada", "chloe"}
 
 
@@ -112,7 +124,7 @@ def test_what_was_lost_is_graded_again(graded, tmp_path, loss):
         "a record": f"results/ada/{NOTEBOOK}.json",
     }
     (folder / paths[loss]).unlink()
-    _, summary = grade_class(folder, "--student", "ada", "--notebook", NOTEBOOK)
+    _, summary = grade_class(folder, students=["ada"], notebooks=[NOTEBOOK])
     assert summary["graded"] == 1
     after = read_gradebook(folder)
     ada = [row for row in before["grades"] if row[:2] == ("ada", NOTEBOOK)]
@@ -132,63 +144,72 @@ def test_rules_are_fingerprinted_by_notebook(course, monkeypatch):
     assert [name for name in before if before[name] != after[name]] == ["2_attention_from_scratch"]
 
 
-def test_a_name_that_does_not_exist_gets_a_sentence(graded):
-    done = run_autograder("grade", "--student", "adda", COURSE_GRADING=str(graded[0]))
-    assert done.returncode == 1 and "Did you mean ada?" in done.stderr
-    done = run_autograder("grade", "--notebook", "7", COURSE_GRADING=str(graded[0]))
-    assert done.returncode == 1 and "There is no notebook '7'" in done.stderr
-    done = run_autograder("grade", "some.ipynb", "--force")
-    assert done.returncode == 1 and "leave the paths out" in done.stderr
+def test_the_command_line_grades_and_names_mistakes(graded, tmp_path, monkeypatch, capsys):
+    folder = copy_class(graded, tmp_path)
+    monkeypatch.setenv("COURSE_GRADING", str(folder))
+    monkeypatch.chdir(ROOT)
+    options = ("--force", "--student", "ada", "ben", "--notebook", NOTEBOOK)
+    done = run_autograder("grade", "--json", *options, COURSE_GRADING=str(folder))
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(line["student"], line["score"]) for line in lines[:-1]] == [("ada", 12), ("ben", 4)]
+    assert lines[-1]["summary"]["graded"] == 2
+    for arguments, words in (
+        (("--student", "adda"), "Did you mean ada?"),
+        (("--notebook", "7"), "There is no notebook '7'"),
+        (("some.ipynb", "--force"), "leave the paths out"),
+    ):
+        assert main(["grade", *arguments]) == 1
+        assert words in capsys.readouterr().err
 
 
 def test_an_empty_class_gets_a_sentence(tmp_path):
-    done = run_autograder("grade", COURSE_GRADING=str(tmp_path))
-    assert done.returncode == 1 and "nothing to grade" in done.stderr
+    with pytest.raises(CourseError, match="nothing to grade"):
+        grade_class(tmp_path)
 
 
 # -------------------------------------------------------------------- a test that was wrong
 
 
-def test_after_a_fixed_test_the_changes_are_listed_and_hand_marks_stay(course_copy):
-    folder = course_copy / "grading"
-    make_submissions(folder, 4)
-    module = course_copy / "autograder/exercises/query_crafting.py"
-    right = module.read_text("utf-8")
-    wrong = right.replace(
-        "            return Ruling(float(finding.passed), finding)",
-        "            return Ruling(float(finding.passed and name != 'q_select_first'), finding)",
-    )
-    assert wrong != right
-    module.write_text(wrong, "utf-8")
-    options = {"cwd": course_copy, "COURSE_GRADING": "grading"}
-    # The canary notices such a test only where it is asked about; this one it does not ask.
-    done = run_autograder("grade", "--json", **options)
-    assert done.returncode == 0, done.stderr
-    with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", "attention-course") as gradebook:
+def test_after_a_fixed_test_the_changes_are_listed_and_hand_marks_stay(
+    tmp_path, monkeypatch, capsys
+):
+    make_submissions(tmp_path, 4)
+    name = "autograder.exercises.query_crafting"
+    with monkeypatch.context() as wrong:
+        strict = Ruling(0.0, Finding(False, "not what I had in mind.", "wrong-test"))
+        exercise = replace(EXERCISES["q_select_first"], rule=lambda values: strict)
+        wrong.setitem(EXERCISES, "q_select_first", exercise)
+        real = records._read_module
+        wrong.setattr(records, "_read_module", lambda n: real(n) + b"# wrong" * (n == name))
+        grade_class(tmp_path)
+    with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}", "attention-course") as gradebook:
         for student, cell, score in (("ada", "answer_1_2_3", 2), ("ben", "test_q_select_first", 1)):
             grade = gradebook.find_grade(cell, NOTEBOOK, "attention", student)
             grade.manual_score, grade.needs_manual_grade = score, False
         gradebook.db.commit()
-    module.write_text(right, "utf-8")
-    done = run_autograder("regrade", COLUMNS="160", **options)
-    assert done.returncode == 0, done.stderr
-    for name in ("ada", "ben", "chloe"):
-        assert any(name in line and "test_q_select_first" in line and " 0 " in line
-                   for line in done.stdout.splitlines()), done.stdout  # fmt: skip
-    assert "3 scores of 3 students changed" in done.stdout
-    assert "A person gave 1 here; that stands" in done.stdout
-    marks = {(row[0], row[2]): row[3:] for row in read_gradebook(folder)["grades"]}
+    monkeypatch.setenv("COURSE_GRADING", str(tmp_path))
+    monkeypatch.chdir(ROOT)
+    assert main(["regrade", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    changes = [line["changed"] for line in lines if "changed" in line]
+    told = [(c["student"], c["cell"], c["before"], c["after"], c["hand_mark"]) for c in changes]
+    cell = "test_q_select_first"
+    assert told == [("ada", cell, 0, 2, None), ("ben", cell, 0, 2, 1), ("chloe", cell, 0, 2, None)]
+    assert all("before: q_select_first: not what I had in mind. Now: " in c["why"] for c in changes)
+    marks = {(row[0], row[2]): row[3:] for row in read_gradebook(tmp_path)["grades"]}
     assert marks["ada", "answer_1_2_3"] == (None, 2.0, None, 0)  # and needs no second reading
     assert marks["ben", "test_q_select_first"] == (2.0, 1.0, None, 1)  # this one does
-    again = run_autograder("regrade", "--json", **options)
-    assert again.stdout.count('"changed"') == 3, "told again, though nothing had to be graded"
+    assert main(["regrade"]) == 0, "told again, though nothing has to be graded"
+    out = " ".join(capsys.readouterr().out.split())
+    assert "3 scores of 3 students changed" in out and "A person gave 1 here" in out
 
 
 # ------------------------------------------------------------------------------ stopping it
 
 
 def test_killed_at_random_it_ends_up_the_same(graded, tmp_path):
-    kill_and_compare(graded[0], tmp_path / "killed", kills=3, longest=14)
+    kill_and_compare(graded[0], tmp_path / "killed", kills=3, longest=9)
 
 
 @pytest.mark.soak
@@ -234,95 +255,117 @@ def kill_and_compare(calm, folder, kills, longest):
 
 
 def test_two_runs_at_once_do_not_mix(graded, tmp_path):
-    import fcntl
-
     folder = copy_class(graded, tmp_path)
     with open(folder / ".lock", "a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        done = run_autograder("grade", COURSE_GRADING=str(folder))
-    assert done.returncode == 1 and "Another run is grading" in done.stderr
+        with pytest.raises(CourseError, match="Another run is grading"):
+            grade_class(folder)
 
 
 # ------------------------------------------------------------------------------ trouble
 
 
-def test_a_locked_gradebook_costs_a_sentence_and_no_work(graded, tmp_path):
+def test_a_locked_gradebook_costs_a_sentence_and_one_locked_for_a_while_nothing(graded, tmp_path):
     folder = copy_class(graded, tmp_path)
-    database = sqlite3.connect(folder / "gradebook.db", timeout=0)
-    database.execute("begin immediate")  # as a program that is in the middle of writing
-    try:
-        process = start_grading(folder, "--force", "--student", "ada", "--notebook", NOTEBOOK)
-        out, error = process.communicate(timeout=300)
-    finally:
-        database.rollback()
-        database.close()
-    assert process.returncode == 1, error
-    assert "locked by another program" in out and "Traceback" not in error
-    results, _ = grade_class(folder, "--force", "--student", "ada", "--notebook", NOTEBOOK)
-    assert results[0]["score"] == 12
+    (folder / "gradebook.db").unlink()  # so that there is something to write
+    options = {"notebooks": [NOTEBOOK], "workers": 1}
+    lock = Lock(folder / "gradebook.db")
+    timer = threading.Timer(7, lock.release)  # longer than SQLite waits by itself
+
+    def happen():
+        lock.acquire()
+        timer.start()
+
+    _, summary = grade_class(folder, happen, **options)
+    timer.join()
+    assert summary["graded"] == 4 and not summary["problems"]
+    before = read_gradebook(folder)
+    path = folder / "submitted/ben/attention" / f"{NOTEBOOK}.ipynb"
+    path.write_text(path.read_text("utf-8").replace("10 * K[0]", "-10 * K[0]"), "utf-8")
+    lock.acquire()
+    _, summary = grade_class(folder, students=["ben"], **options)
+    lock.release()
+    (problem,) = summary["problems"]
+    assert "ben was graded, but could not be recorded" in problem["error"]
+    assert "locked by another program" in problem["error"]
+    assert read_gradebook(folder) == before
+    _, summary = grade_class(folder, students=["ben"], **options)
+    assert summary["graded"] == 1 and read_gradebook(folder) != before
 
 
-def test_a_submission_removed_while_grading_stops_nobody(graded, tmp_path):
+class Lock:
+    """A program that is in the middle of writing to the gradebook."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def acquire(self):
+        self.database = sqlite3.connect(self.path, timeout=0, check_same_thread=False)
+        self.database.execute("begin immediate")
+
+    def release(self):
+        self.database.rollback()
+        self.database.close()
+
+
+def test_a_submission_removed_or_changed_while_grading_stops_nobody(graded, tmp_path):
     folder = copy_class(graded, tmp_path)
-    process = start_grading(folder, "--force", "--notebook", NOTEBOOK, "--workers", "1")
-    first = folder / "results" / "ada" / f"{NOTEBOOK}.json"
-    before = first.stat().st_mtime_ns
-    wait_for(lambda: first.stat().st_mtime_ns != before or process.poll() is not None)
-    shutil.rmtree(folder / "submitted" / "dmitri")
-    out, error = process.communicate(timeout=300)
-    assert process.returncode == 1 and "Traceback" not in error, error
-    assert "the submission was removed while" in out
-    assert '"graded": 3' in out.splitlines()[-1]
+
+    def happen():
+        shutil.rmtree(folder / "submitted" / "dmitri")
+        with open(folder / "submitted/chloe/attention" / f"{NOTEBOOK}.ipynb", "a") as file:
+            file.write("\n")
+
+    _, summary = grade_class(folder, happen, force=True, notebooks=[NOTEBOOK], workers=1)
+    assert summary["graded"] == 2
+    sentences = {problem["student"]: problem["error"] for problem in summary["problems"]}
+    assert "was removed while" in sentences["dmitri"]
+    assert "changed while it was graded" in sentences["chloe"]
 
 
 def test_a_full_disk_costs_a_sentence(graded, tmp_path):
     small = tmp_path / "small"
     small.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", small])
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", small], stderr=subprocess.DEVNULL
+    )
     if made.returncode:
         pytest.skip("a small disk can only be mounted as root")
+    options = {"students": ["ada", "ben"], "notebooks": [NOTEBOOK]}
     try:
         for name in ("submitted", "secret", "gradebook.db"):
             source = graded[0] / name
             (shutil.copytree if source.is_dir() else shutil.copy)(source, small / name)
-        with open(small / "ballast", "wb") as file, pytest.raises(OSError):
-            while True:
-                file.write(b"x" * 4096)
-                file.flush()
-        process = start_grading(small, "--student", "ada", "ben", "--notebook", NOTEBOOK)
-        out, error = process.communicate(timeout=300)
-        assert process.returncode == 1 and "Traceback" not in error, error
-        assert "the disk is full" in out + error
+        (small / ".lock").touch()
+        with open(small / "ballast", "wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(b"x" * 4096):
+                pass
+        _, summary = grade_class(small, **options)
+        assert len(summary["problems"]) == 2
+        assert all("the disk is full" in problem["error"] for problem in summary["problems"])
         (small / "ballast").unlink()
-        _, summary = grade_class(small, "--student", "ada", "ben", "--notebook", NOTEBOOK)
-        assert summary["graded"] == 2
+        _, summary = grade_class(small, **options)
+        assert summary["graded"] == 2 and not summary["problems"]
     finally:
         subprocess.run(["umount", small], check=True)
 
 
 def test_a_warm_process_that_dies_is_replaced(graded, tmp_path):
     folder = copy_class(graded, tmp_path)
-    process = start_grading(folder, "--force", "--notebook", NOTEBOOK, "--workers", "1")
-    first = folder / "results" / "ada" / f"{NOTEBOOK}.json"
-    before = first.stat().st_mtime_ns
-    wait_for(lambda: first.stat().st_mtime_ns != before or process.poll() is not None)
-    found = subprocess.run(
-        ["pgrep", "-P", str(process.pid), "-f", "autograder.kernel.nursery"],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    os.kill(int(found.stdout.split()[0]), 9)
-    out, error = process.communicate(timeout=300)
-    assert "Traceback" not in error, error
-    graded_now = out.splitlines()[-1]
-    assert '"graded": 4' in graded_now or '"graded": 3' in graded_now, out
-    if process.returncode:  # the one that was running when it died says so
-        assert "could not be graded" in out
+
+    def happen():
+        os.kill(nursery.share_nursery().pid, signal.SIGKILL)
+
+    _, summary = grade_class(folder, happen, force=True, notebooks=[NOTEBOOK], workers=1)
+    assert summary["graded"] + len(summary["problems"]) == 4
+    assert summary["graded"] >= 3, "at most the one that was running"
+    assert all("could not be graded" in problem["error"] for problem in summary["problems"])
 
 
 # ------------------------------------------------------------------------------ odd files
 
 
-def test_other_names_and_unreadable_files(graded, tmp_path):
+def test_other_names_links_and_unreadable_files(graded, tmp_path):
     place = tmp_path / "submitted"
     source = graded[0] / "submitted/ada/attention" / f"{NOTEBOOK}.ipynb"
     for student, name, content in (
@@ -333,14 +376,21 @@ def test_other_names_and_unreadable_files(graded, tmp_path):
         folder = place / student / "attention"
         folder.mkdir(parents=True)
         (folder / name).write_bytes(content)
-    results, summary = grade_class(tmp_path, "--notebook", NOTEBOOK, expect=1)
+    (place / "renamed/attention/key.txt").symlink_to(graded[0] / "secret")
+    (place / "zipped/attention").mkdir(parents=True)
+    with zipfile.ZipFile(place / "zipped/attention/work.zip", "w") as archive:
+        archive.write(source, f"work/{NOTEBOOK}.ipynb")
+    results, summary = grade_class(tmp_path, notebooks=[NOTEBOOK])
     found = {line["student"]: line for line in results}
-    assert found["renamed"]["score"] == 12
+    assert found["renamed"]["score"] == found["zipped"]["score"] == 12
     assert any("under the name" in words for words in found["renamed"]["repairs"])
+    assert any("key.txt is a link" in words for words in found["renamed"]["flags"])
+    assert not (tmp_path / "autograded/renamed/attention/key.txt").exists()
     assert found["broken"]["score"] == 0
     assert "not valid JSON" in str(found["broken"]["cells"])
-    assert "handed in no notebook" in found["nothing"]["error"]
-    assert summary["graded"] == 2 and len(summary["problems"]) == 1
+    assert summary["graded"] == 3
+    (problem,) = summary["problems"]
+    assert "handed in no notebook" in problem["error"]
 
 
 def test_the_modules_of_a_class_import_without_dask():

@@ -49,7 +49,7 @@ def test_a_cluster_grades_as_one_machine_does_though_a_worker_is_killed(tmp_path
     calm, folder, elsewhere = (tmp_path / name for name in ("calm", "cluster", "elsewhere"))
     make_submissions(calm, 5)
     (calm / "submitted/ada/attention/data.csv").write_text("1,2\n")
-    grade_class(calm, "--notebook", NOTEBOOK)
+    grade_class(calm, notebooks=[NOTEBOOK])
     folder.mkdir()
     elsewhere.mkdir()
     shutil.copytree(calm / "submitted", folder / "submitted")

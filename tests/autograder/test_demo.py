@@ -16,12 +16,13 @@ def test_the_demo_plays_a_class_through_and_leaves_no_trace(blueprint, course):
     for persona in people:
         assert persona.name in table
     total = sum(plan.auto for plan in course.notebooks)
-    for words in (f"{total} / {total}", f"0 / {total}", "opposite sign", "query too short",
+    for words in (f"{total} / {total}", f"0 / {total}", "opposite sign", "query too short", "zero grad forgotten",
                   "6 of 6 still open", "not handed in"):  # fmt: skip
         assert words in table, words
-    for step in ("1/4", "2/4", "3/4", "4/4"):
+    for step in ("1/5", "2/5", "3/5", "4/5", "5/5"):
         assert step in done.stdout
     assert "grading/demo/feedback/" in done.stdout
     assert (ROOT / "grading/demo/feedback/ada/attention/1_query_crafting.html").is_file()
+    assert (ROOT / "grading/demo/report.html").is_file()
     after = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True).stdout
     assert after == before

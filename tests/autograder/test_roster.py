@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from autograder.__main__ import main
 from autograder.course import CourseError
 from autograder.roster import Entry, compare, read_roster
 from tests.autograder.classes import read_gradebook
-from tests.conftest import run_autograder
+from tests.conftest import ROOT
 
 GOOD = (
     "student,name,track,extension_days,email\n"
@@ -66,19 +67,20 @@ def test_unknown_and_missing_students(course):
     assert compare(roster, ["ada", "mallory"]) == (["mallory"], ["ben", "zoe"])
 
 
-@pytest.mark.xdist_group("classroom")
-def test_the_command_tells_and_writes_names_to_the_gradebook(tmp_path):
+def test_the_command_tells_and_writes_names_to_the_gradebook(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_GRADING", str(tmp_path))
+    monkeypatch.chdir(ROOT)
     for name in ("ada", "mallory"):
         (tmp_path / "submitted" / name / "attention").mkdir(parents=True)
+    assert main(["roster"]) == 1 and "no roster yet" in capsys.readouterr().err
     file = tmp_path / "class.csv"
     file.write_text(GOOD, "utf-8")
-    done = run_autograder("roster", file, COURSE_GRADING=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert "unknown: mallory" in done.stdout and "missing: ben" in done.stdout
+    assert main(["roster", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "unknown: mallory" in told and "missing: ben" in told
     assert ("ben", "Ben", "Weiss", None) in read_gradebook(tmp_path)["students"]
-    again = run_autograder("roster", COURSE_GRADING=str(tmp_path))
-    assert again.stdout == done.stdout
+    assert main(["roster"]) == 0 and capsys.readouterr().out == told
     file.write_text("student,track\nada,nobody\n", "utf-8")
-    refused = run_autograder("roster", file, COURSE_GRADING=str(tmp_path))
-    assert refused.returncode == 1 and "no track 'nobody'" in refused.stderr
+    assert main(["roster", str(file)]) == 1
+    assert "no track 'nobody'" in capsys.readouterr().err
     assert (tmp_path / "roster.csv").read_text("utf-8") == GOOD, "the old one stays"
