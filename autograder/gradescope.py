@@ -34,7 +34,7 @@ if [ -z "$PYTHON" ]; then
     exit 1
   fi
   PIP="$PYTHON -m pip install --quiet --disable-pip-version-check -c $SOURCE/constraints.txt"
-  $PIP --index-url https://download.pytorch.org/whl/cpu torch || $PIP torch
+  $PIP torch  # a CPU build is enough; pip takes it from wherever its own settings say
   $PIP -r "$SOURCE/requirements.txt" "$SOURCE"/*.whl
 fi
 "$PYTHON" -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \\
