@@ -74,6 +74,8 @@ class KernelSession:
     def __init__(self, folder: Path | None = None):
         self.folder = folder  # the submission's files, if there are any
         self.flags: list[str] = []  # what a person should know about them
+        self.manager: KernelManager | None = None
+        self.client = None
         self._finished: list[str] = []  # cells that worked, to be run again in a new kernel
 
     def __enter__(self) -> KernelSession:
@@ -120,6 +122,13 @@ class KernelSession:
     # ------------------------------------------------------------------ starting and ending
 
     def _start(self) -> None:
+        try:
+            self._launch()
+        except BaseException:
+            self._stop()
+            raise
+
+    def _launch(self) -> None:
         _register_provisioner()
         self.channel = tempfile.mkdtemp(prefix="judge-")
         self.manager = KernelManager(
@@ -147,9 +156,13 @@ class KernelSession:
         jupyter_client's own `wait_for_ready` listens for silence, a fifth of a second of it.
         """
         deadline = time.monotonic() + _PATIENCE_START
+        wait = _LOOK_AGAIN
         while time.monotonic() < deadline:
             request = self.client.kernel_info()
-            status = self._listen(request, time.monotonic() + _LOOK_AGAIN, _Outputs(), None)
+            status = self._listen(request, time.monotonic() + wait, _Outputs(), None)
+            wait *= (
+                1.5  # what was said before we were connected is lost; ask again, ever less often
+            )
             if status == "ok":
                 return
             if status == "crashed":
@@ -157,16 +170,21 @@ class KernelSession:
         raise RuntimeError(f"the kernel did not answer within {_PATIENCE_START} seconds")
 
     def _stop(self) -> None:
-        self.client.stop_channels()
+        """End the kernel and give back what it took, however far it had come."""
+        if self.manager is None:
+            return
+        if self.client is not None:
+            self.client.stop_channels()
         process = getattr(self.manager.provisioner, "process", None)
         if process is not None:  # at once; the manager would look every tenth of a second
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_PATIENCE)
-        self.manager.shutdown_kernel(now=True)
+            self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
         self.manager.context.destroy(linger=0)
         shutil.rmtree(self.channel, ignore_errors=True)
+        self.manager = self.client = None
 
     def _replace(self, timeout: float) -> None:
         """Start a new kernel and bring it to where the old one was before it broke."""
@@ -320,6 +338,7 @@ def _make_context() -> zmq.Context:
     """Return a context whose sockets drop a message that is far too large."""
     context = zmq.Context()
     context.setsockopt(zmq.MAXMSGSIZE, wire.LIMIT)
+    context.setsockopt(zmq.LINGER, 0)  # nothing that was not sent is worth waiting for
     return context
 
 

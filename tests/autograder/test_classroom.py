@@ -152,7 +152,7 @@ def test_the_command_line_grades_and_names_mistakes(graded, tmp_path, monkeypatc
     done = run_autograder("grade", "--json", *options, COURSE_GRADING=str(folder))
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(line["student"], line["score"]) for line in lines[:-1]] == [("ada", 12), ("ben", 4)]
+    assert {line["student"]: line["score"] for line in lines[:-1]} == {"ada": 12, "ben": 4}
     assert lines[-1]["summary"]["graded"] == 2
     for arguments, words in (
         (("--student", "adda"), "Did you mean ada?"),
@@ -218,7 +218,7 @@ def test_fifty_kills_over_thirty_students(tmp_path):
     calm = tmp_path / "calm"
     make_submissions(calm, 30)
     grade_class(calm)
-    kill_and_compare(calm, tmp_path / "killed", kills=50, longest=22)
+    kill_and_compare(calm, tmp_path / "killed", kills=50, longest=15)
 
 
 def kill_and_compare(calm, folder, kills, longest):
