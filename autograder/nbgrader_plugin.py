@@ -170,12 +170,22 @@ class JudgedExecute(NbGraderPreprocessor):
         judge_submission(
             nb,
             _find_blueprint(resources),
-            folder=Path(resources["metadata"]["path"]).resolve(),
+            folder=_find_files(resources),
             student=resources["nbgrader"].get("student", ""),
             seed=draw_seed(load_course().grading, nb),
             timeout=self.timeout,
         )
         return nb, resources
+
+
+def _find_files(resources) -> Path:
+    """Return the folder with what was handed in.
+
+    nbgrader runs notebooks in a copy of it, in which a link has become a copy of what it led to.
+    """
+    course, facts = load_course(), resources["nbgrader"]
+    submitted = course.grading / "submitted" / facts.get("student", "") / course.assignment
+    return submitted if submitted.is_dir() else Path(resources["metadata"]["path"]).resolve()
 
 
 def judge_submission(

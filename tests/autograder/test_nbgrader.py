@@ -31,6 +31,7 @@ def graded(tmp_path_factory):
         (place / f"{blueprint.name}.ipynb").write_bytes(content)
     (folder / "submitted" / "xia" / "attention" / f"{blueprint.name}.ipynb").mkdir(parents=True)
     _hand_in_training(folder / "submitted" / "uma" / "attention")
+    _hand_in_a_link(folder / "submitted" / "wim" / "attention", blueprint)
     done = run_nbgrader("autograde", "attention", COURSE_GRADING=str(folder))
     assert done.returncode == 0, done.stderr[-3000:]
     feedback = run_nbgrader("generate_feedback", "attention", COURSE_GRADING=str(folder))
@@ -49,6 +50,18 @@ def _hand_in_training(place):
         if cell.cell_type == "code":  # of all these, only those of 2.2 may survive
             cell.outputs = [trained]
     place.mkdir(parents=True)
+    (place / f"{blueprint.name}.ipynb").write_text(nbformat.writes(notebook), "utf-8")
+
+
+def _hand_in_a_link(place, blueprint):
+    """Hand in a link to the course's secret, and a cell that reads it."""
+    place.mkdir(parents=True)
+    (place / "notes.txt").write_text("my own notes")
+    secret = place.parents[2] / "secret"
+    secret.write_text("5ec2e7" * 10)
+    (place / "link.txt").symlink_to(secret)
+    peep = "print(open('notes.txt').read())\nprint('LOOT', open('link.txt').read())"
+    notebook = fill_in(blueprint, solve_all(blueprint) | {"q_select_first": peep})
     (place / f"{blueprint.name}.ipynb").write_text(nbformat.writes(notebook), "utf-8")
 
 
@@ -88,7 +101,8 @@ def test_the_class_scores_what_it_should(graded):
     }
     assert totals == {
         "ada": 12, "ben": 4, "chloe": 12, "dmitri": 10, "emre": 10, "fatima": 10, "goran": 10,
-        "hana": 0, "ivo": 12, "jing": 12, "kofi": 12, "uma": 20, "xia": 0, "yan": 0, "zoe": 0,
+        "hana": 0, "ivo": 12, "jing": 12, "kofi": 12, "uma": 20, "wim": 10,
+        "xia": 0, "yan": 0, "zoe": 0,
     }  # fmt: skip
 
 
@@ -102,6 +116,14 @@ def test_training_keeps_its_outputs_and_the_rest_is_run_again(graded):
         assert cell.outputs[0].text.startswith(NOTE)
     page = (graded[0] / "feedback/uma/attention/2_attention_from_scratch.html").read_text("utf-8")
     assert "loss 5.80 after an hour" in page
+
+
+def test_a_link_leads_nowhere_and_files_are_there(graded):
+    path = graded[0] / "autograded/wim/attention/1_query_crafting.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    shown = str([cell.get("outputs") for cell in notebook.cells])
+    assert "my own notes" in shown and "5ec2e7" not in shown
+    assert any("link.txt" in flag for flag in notebook.metadata["course"]["result"]["flags"])
 
 
 def test_untouched_answers_get_zero_and_written_ones_wait_for_a_person(graded):
