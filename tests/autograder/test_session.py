@@ -5,6 +5,8 @@ import pytest
 from autograder.kernel import wire
 from autograder.kernel.session import KernelSession, make_environment
 
+pytestmark = pytest.mark.xdist_group("session")  # its fixtures take a while
+
 PROGRAM = "def probe(namespace, inputs):\n    return {'x': namespace.get('x', Missing), **inputs}"
 
 

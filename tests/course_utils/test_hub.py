@@ -13,6 +13,8 @@ from course_utils import hub, sentiment
 from tests.course_utils.fake_hub import serve_hub
 from tests.course_utils.tiny import load_tokenizer, make_tiny_model
 
+pytestmark = pytest.mark.xdist_group("hub")  # its fixtures take a while
+
 ROOT = Path(__file__).parents[2]
 SIZES = {"train": 40, "validation": 20, "test": 30}
 

@@ -10,6 +10,8 @@ from course_utils.finetuning import make_like_length_dataloaders
 from course_utils.predictions import classify
 from tests.course_utils.tiny import load_splits, load_tokenizer
 
+pytestmark = pytest.mark.xdist_group("small_roberta")  # its fixtures take a while
+
 PLAIN = {
     "The film is wonderful.": 1,
     "The acting is superb and moving.": 1,
