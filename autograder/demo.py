@@ -171,11 +171,12 @@ def _make_table(people, folder: Path, course: Course) -> Table:
                 )
             except MissingEntry:
                 score = "–"
-            words = [
+            lines = [
                 line
                 for plan in course.notebooks
                 for line in _describe(folder, persona.name, course, plan.name)
             ]
+            words = dict.fromkeys(lines)  # the same repair of three notebooks is said once
             table.add_row(
                 persona.name, persona.story, score, "\n".join(words) or "[green]nothing[/]"
             )
