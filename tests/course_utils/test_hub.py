@@ -41,6 +41,17 @@ for line in sys.stdin:
 """
 
 
+@pytest.fixture(autouse=True)
+def open_hub(monkeypatch):
+    """Begin with a hub that may be asked, whatever an earlier test in this process switched off."""
+    import datasets
+    from huggingface_hub import constants
+
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+
+
 class Client:
     """A student's process, with a cache of its own."""
 
