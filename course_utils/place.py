@@ -47,8 +47,8 @@ def _move_to_drive() -> None:
         os.chdir(folder)
     except Exception as problem:  # refused in the browser, or Drive is full
         print(
-            f"Google Drive could not be used ({problem}). Your files stay in this session and are "
-            "lost when it ends; run this cell again to try once more."
+            f"Google Drive could not be used ({problem}). Your files stay on this machine and are "
+            "lost when Colab takes it back; run this cell again to try once more."
         )
         return
     print(f"Checkpoints and results are kept in {folder}.")
