@@ -3,4 +3,8 @@
 Nothing in this package holds an answer, in code or in words: students install it.
 """
 
-__version__ = "0.1.0"
+from course_utils import renamed
+
+__version__ = "0.2.0"
+
+renamed.install()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; what a student can mend ends in a sentence and exit status 1."""
-    from course_utils.handout import HandInError
+    # Older kernels import a debugger that prints a warning here, and in the kernels they start.
+    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    from course_utils.handing_in.handout import HandInError
 
     options = make_parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):  # some terminals would stumble over a ✔
@@ -36,12 +39,15 @@ def make_parser() -> argparse.ArgumentParser:
     submit.add_argument(
         "folder", nargs="?", default=".", help="where the notebooks are (this folder, if left out)"
     )
+    submit.add_argument(
+        "--assignment", metavar="NAME", help="which one, in a folder with several assignments"
+    )
     submit.set_defaults(run=run_submit)
     return parser
 
 
 def run_check(options) -> int:
-    from course_utils.standing import report_standing
+    from course_utils.handing_in.standing import report_standing
 
     def say(line: str) -> None:
         print(line, flush=True)
@@ -51,9 +57,9 @@ def run_check(options) -> int:
 
 
 def run_submit(options) -> int:
-    from course_utils.handing_in import make_submission
+    from course_utils.handing_in.submission import make_submission
 
-    make_submission(Path(options.folder))
+    make_submission(Path(options.folder), options.assignment)
     return 0
 
 

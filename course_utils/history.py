@@ -14,9 +14,10 @@ class History:
 
     settings: dict = field(default_factory=dict)
     corpus: str = ""
-    losses: list[float] = field(default_factory=list)  # one a step
-    tokens: list[int] = field(default_factory=list)  # one a step
+    losses: list[float] = field(default_factory=list)  # one per step
+    tokens: list[int] = field(default_factory=list)  # one per step
     seconds: float = 0.0  # of training, validation left out
+    processor_seconds: float = 0.0  # the same on all cores together, where it was measured
     validations: list[dict] = field(default_factory=list)  # step, perplexity, corpus_perplexity
     interrupted: bool = False
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 
 PATIENCE = 2.5  # seconds a hub has to show that it is there
+_last_asked: dict[str, tuple[float, bool]] = {}  # endpoint -> when, and whether it answered
 
 
 def fetch(get: Callable, name: str, kind: str):
@@ -40,6 +41,7 @@ def switch_off() -> None:
     os.environ["HF_HUB_OFFLINE"] = "1"  # for processes started from here
     constants.HF_HUB_OFFLINE = True  # both are read when imported, and only then
     datasets.config.HF_HUB_OFFLINE = True
+    _forget_sessions()
 
 
 @contextmanager
@@ -53,10 +55,20 @@ def switched_off() -> Iterator[None]:
     try:
         for place in places:
             place.HF_HUB_OFFLINE = True
+        _forget_sessions()
         yield
     finally:
         for place, value in zip(places, before, strict=True):
             place.HF_HUB_OFFLINE = value
+        _forget_sessions()
+
+
+def _forget_sessions() -> None:
+    """Have the client make new connections: before 1.0 it builds "offline" into those it keeps."""
+    from huggingface_hub import utils
+
+    if hasattr(utils, "reset_sessions"):
+        utils.reset_sessions()
 
 
 def _find_problem(name: str, kind: str) -> str | None:
@@ -66,8 +78,7 @@ def _find_problem(name: str, kind: str) -> str | None:
     endpoint = constants.ENDPOINT
     if constants.HF_HUB_OFFLINE:
         return "The Hugging Face hub is switched off (HF_HUB_OFFLINE)."
-    # Asked at most once a minute: where nothing answers, each question takes its full time.
-    if not _is_there(endpoint, minute=int(time.monotonic() / 60)):
+    if not _is_there(endpoint):
         return f"The Hugging Face hub cannot be reached ({endpoint})."
     # The client itself asks again and again for half a minute when a hub is out of order.
     status = _knock(f"{endpoint}/api/{kind}s/{name}")
@@ -80,9 +91,13 @@ def _find_problem(name: str, kind: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=1)
-def _is_there(endpoint: str, minute: int) -> bool:
-    return _knock(endpoint) is not None
+def _is_there(endpoint: str) -> bool:
+    """Does anybody answer? Asked once a minute at most: silence takes its full time to notice."""
+    asked, answer = _last_asked.get(endpoint, (-math.inf, False))
+    if time.monotonic() - asked > 60:
+        answer = _knock(endpoint) is not None
+        _last_asked[endpoint] = (time.monotonic(), answer)
+    return answer
 
 
 def _knock(address: str) -> int | None:

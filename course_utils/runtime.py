@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 PROFILES = ("quick", "laptop", "gpu")
+CHECKING = "COURSE_CHECKING"  # set in the kernel that runs a notebook for its checks
 
 
 def device():
@@ -38,6 +39,20 @@ def where() -> str:
     if "google.colab" in sys.modules:
         return "colab"
     return "laptop"
+
+
+def is_watched() -> bool:
+    """Say whether a person sees what is shown here, and not a program that runs the notebook."""
+    return where() != "autograder" and not os.environ.get(CHECKING)
+
+
+def in_kernel() -> bool:
+    """Say whether this process is a notebook's kernel."""
+    if "IPython" not in sys.modules:
+        return False
+    from IPython import get_ipython
+
+    return hasattr(get_ipython(), "kernel")
 
 
 def profile() -> str:

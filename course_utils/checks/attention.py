@@ -41,6 +41,11 @@ _FINITE_REMARK = (
     "minus infinity is low enough everywhere."
 )
 
+_PAIR_REMARK = (
+    "Remark: each of your two mask functions is right by itself, but they do not work together yet: "
+    "masking expects another kind of mask than the one you make. self_attention needs them to agree."
+)
+
 
 def examine(name: str, function, test: int = 3, **others) -> Finding:
     """Examine a learner's function on the visible cases; `others` are functions it works with.
@@ -101,7 +106,9 @@ def _judge_mask(cases, results, right, mistakes, tolerance) -> Finding:
     contract = [case for case in cases if case["group"] == "contract"]
     faults = find_faults(contract, results, right, tolerance)
     if not faults:
-        return Finding(True, _praise(contract))
+        return Finding(
+            True, _praise(contract), facts=_remark_on_pair(cases, results, right, tolerance)
+        )
     if _pair_works(cases, results, right, tolerance):
         sentence = "The mask is of another kind than asked for, and your masking works with it."
         return Finding(True, sentence)
@@ -112,6 +119,16 @@ def _pair_works(cases, results, right, tolerance) -> bool:
     pair = [case for case in cases if case["group"] == "pair"]
     faults = find_faults(pair, results, right, tolerance)
     return bool(pair) and not [fault for fault in faults if fault.kind != "input-changed"]
+
+
+def _remark_on_pair(cases, results, right, tolerance) -> tuple[str, ...]:
+    """Say so when the two mask functions are right by themselves and do not fit together."""
+    pair = [case for case in cases if case["group"] == "pair"]
+    if not pair or _pair_works(cases, results, right, tolerance):
+        return ()
+    out = results.get(f"{pair[0]['name']}.out")
+    error = f" Together they stop with: {out.partition('|')[2]}" if isinstance(out, str) else ""
+    return (_PAIR_REMARK + error,)
 
 
 def _judge_masking(cases, results, right, mistakes, tolerance) -> Finding:
@@ -126,6 +143,7 @@ def _judge_masking(cases, results, right, mistakes, tolerance) -> Finding:
         faults = find_faults(tried, results, right, tolerance)
         if not faults:
             remark = (_FINITE_REMARK,) if _fills_finite(group, results) else ()
+            remark += _remark_on_pair(cases, results, right, tolerance)
             return Finding(True, _praise(tried), facts=remark)
         finding = explain(faults, group, results, mistakes)
         if finding.diagnosis in ("wrong-values", "mask-zeros-scores"):

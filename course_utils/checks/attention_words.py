@@ -7,62 +7,62 @@ seen and why it matters; finding what to do instead is the learner's part.
 WORDS = {
     # ------------------------------------------------------------------ any function
     "todo-open": "the TODO is still open: write the body of the function and return its result.",
-    "not-defined": "there is no function of this name. Run its cell; keep its name as it was.",
-    "not-a-function": "this name does not hold a function any more. Was it used for something else?",
+    "not-defined": "there is no function with this name. Run its cell, and keep the name as it was.",
+    "not-a-function": "this name no longer refers to a function. Did you use it for something else?",
     "returned-none": "the function returned None. Is a `return` missing at the end?",
     "not-a-tensor": "the function must return a tensor.",
     "raised": "the function stopped with an error.",
-    "wrong-shape": "the output has the wrong shape.",
-    "wrong-dtype": "the output has another number type than the input. Leave the type as it comes.",
+    "wrong-shape": "the output has the wrong shape: compare it with the expected one below.",
+    "wrong-dtype": "the output's dtype differs from the input's. Keep the dtype you are given.",
     "not-finite": "the output contains NaN or infinite numbers where there should be ordinary ones.",
-    "wrong-values": "the shape is right, the numbers are not.",
+    "wrong-values": "the shape is right, but the numbers are not.",
     "input-changed": (
-        "the output is right, but the function has changed a tensor that it was given. Whoever "
-        "called it may still need that tensor: operations whose name ends in _ and augmented "
-        "assignments such as *= work in place."
+        "the output is right, but the function has changed a tensor it was given. The caller may "
+        "still need that tensor: operations whose name ends in _ and augmented assignments such "
+        "as *= work in place."
     ),
     "no-gradient": (
         "the numbers are right, but no gradient flows back through them, so nothing could be "
         "learned: look for detach(), .data, .numpy(), no_grad() or a new tensor made from numbers."
     ),
     "wrong-gradient": (
-        "the numbers are right, but the gradient is not: part of the computation is cut off from it."
+        "the numbers are right, but the gradient is not: it misses part of the computation."
     ),
     "hard-coded-device": (
-        "the function only works on one kind of device. Keep the device that the inputs are on (or "
-        "DEVICE from the set-up cell), or it breaks as soon as a GPU is used."
+        "the function works on one kind of device only. Stay on the device of the inputs (or on DEVICE "
+        "from the set-up cell), or it breaks as soon as a GPU is used."
     ),
     "view-needs-contiguous": (
-        "view() refused: after a transpose the numbers no longer lie in memory in the order of the "
-        "shape, and view() never moves them. There are ways to reshape that do."
+        "view() refused: after a transpose the numbers are no longer stored in the order the shape "
+        "suggests, and view() never moves them. There are ways to reshape that do."
     ),
     "only-with-heads": (
-        "it works for four dimensions (batch, heads, tokens, ...) only. Before the heads are split "
-        "there are three, and in general any number may come first."
+        "it works only with four dimensions (batch, heads, tokens, ...). Before the heads are split "
+        "there are three, and in general there may be any number of leading ones."
     ),
     "not-repeatable": (
-        "two calls with the same inputs gave different outputs. Attention as asked for here has "
+        "two calls with the same inputs gave different outputs. The attention asked for here has "
         "nothing random in it: no dropout."
     ),
     # --------------------------------------------------------- pairwise_similarities
     "queries-and-keys-swapped": (
-        "row i of your scores belongs to key i. Each row should belong to a query, each column to "
-        "a key: you have the table on its side."
+        "row i of your scores belongs to key i. Each row should belong to a query and each column to "
+        "a key: your table is transposed."
     ),
     "keys-not-transposed": (
-        "the keys go into the product as they are. For a table with one row a query and one "
-        "column a key, their last two dimensions have to change places."
+        "the keys go into the product as they are. For a table with one row per query and one "
+        "column per key, their last two dimensions have to be swapped."
     ),
     "transposed-all-dimensions": (
         "the transpose reverses or swaps the batch dimensions too. Only the last two dimensions "
-        "should change places; whatever comes before them stays."
+        "should be swapped; whatever comes before them stays."
     ),
     "transposed-fixed-dimensions": (
         "you transpose dimensions 1 and 2. These are the last two only as long as there are no "
         "heads; count from the end instead."
     ),
     "elementwise-product": (
-        "this multiplies number by number. Every row has to meet every other: that takes a matrix "
+        "this multiplies number by number. Every query has to meet every key: that takes a matrix "
         "product."
     ),
     "only-matching-pairs": (
@@ -70,20 +70,20 @@ WORDS = {
         "every key."
     ),
     "scaled-too-early": (
-        "the scores are divided by a constant already. That is the next function's job; doing it "
+        "the scores are already divided by a constant. That is the next function's job; doing it "
         "twice makes the weights too even."
     ),
     "queries-with-queries": "the keys are not used: your scores compare queries with queries.",
     "keys-with-keys": "the queries are not used: your scores compare keys with keys.",
     "cosine-similarity": (
-        "these are cosines: the vectors are brought to length 1 first. The dot product counts their "
-        "lengths too."
+        "these are cosines: the vectors are scaled to length 1 first. In a dot product their lengths "
+        "count too."
     ),
-    "softmax-too-early": "these are weights already. Here only the raw scores are asked for.",
+    "softmax-too-early": "these are already weights. Only the raw scores are asked for here.",
     # ------------------------------------------------------------------- attn_scaled
     "scale-by-n-embd": (
-        "you divide by the root of n_embd. Each head works with n_embd / n_heads numbers, and it is "
-        "that size that the scores grow with."
+        "you divide by the root of n_embd. Each head works with n_embd / n_heads numbers, and that is "
+        "the size the scores grow with."
     ),
     "scale-by-n-heads": (
         "you divide by the root of the number of heads. It is the size of a head that makes scores "
@@ -97,45 +97,45 @@ WORDS = {
         "you divide by the root of n_embd times n_heads. More heads mean *smaller* heads."
     ),
     "scale-without-root": (
-        "the root is missing: you divide by the size itself, which makes the weights too even."
+        "the square root is missing: you divide by the size itself, which makes the weights too even."
     ),
     "scale-multiplied": "you multiply where you should divide: large scores get even larger.",
     "scale-rounded": (
-        "the divisor is rounded to a whole number (int() or // somewhere), so it is right only by "
-        "luck."
+        "the divisor is rounded to a whole number (by int() or //), so it is right only by luck."
     ),
     "scale-precedence": (
-        "only n_embd stands under the root, n_heads does not. Look at the brackets once more."
+        "only n_embd is under the root, n_heads is not. Check your brackets."
     ),
-    "scale-forgotten": "the scores have not been scaled: they are as large as they came.",
+    "scale-forgotten": "the scores have not been scaled: they come out as they went in.",
     "scale-of-split-size": (
-        "the scale is too small: what you pass as n_embd is the size of one head already, and it "
-        "gets divided by n_heads once more."
+        "you scale by too little: what you pass as n_embd is already the size of one head, and it gets "
+        "divided by n_heads once more."
     ),
     "scale-after-softmax": (
         "the weights are scaled after the softmax, so they no longer sum to 1. Scale the scores."
     ),
     # ------------------------------------------------------------------ attn_softmax
     "softmax-over-queries": (
-        "your weights sum to 1 down each column: the softmax runs over queries. Each query shares "
-        "out its own attention among the keys."
+        "your weights sum to 1 down each column: the softmax runs over queries. Each query "
+        "should divide its own attention among the keys."
     ),
     "softmax-over-heads": (
-        "your softmax runs over dimension 1, which holds the heads once they are split: the heads "
-        "then compete with each other instead of each looking for itself."
+        "your softmax runs over dimension 1. Here that is the queries, so your weights sum to 1 down "
+        "each column; once there are heads, it is the heads, which would then compete with each "
+        "other. Which dimension holds the keys, however many come before it?"
     ),
     "softmax-over-batch": (
         "your softmax runs over the batch, so unrelated sentences compete with each other."
     ),
     "softmax-fixed-dimension": (
-        "your softmax runs over dimension 2. That holds the keys only as long as there are no heads; "
+        "your softmax runs over dimension 2. That is the keys only as long as there are no heads; "
         "count from the end instead."
     ),
     "softmax-over-everything": (
-        "all weights together sum to 1. Each row should sum to 1 by itself."
+        "all the weights together sum to 1. Each row should sum to 1 on its own."
     ),
     "softmax-overflows": (
-        "right for small scores, but exp() of a large score overflows to infinity, or all of a row "
+        "right for small scores, but exp() of a large score overflows to infinity, or a whole row "
         "becomes 0. Shifting a row's scores changes nothing in its weights: use that, or a "
         "function that does."
     ),
@@ -145,22 +145,22 @@ WORDS = {
         "you divide scores by their sum. Negative scores then give negative weights; the softmax "
         "takes the exponential first."
     ),
-    "sigmoid": "each score is squashed by itself, so the rows do not sum to 1: keys must compete.",
+    "sigmoid": "each score is squashed on its own, so the rows do not sum to 1: keys must compete.",
     "softmax-twice": "the softmax is applied twice, which makes the weights nearly even.",
     # --------------------------------------------------------------- compute_outputs
     "weights-transposed": (
         "output i mixes the values with column i of the weights. Row i belongs to query i."
     ),
     "values-times-weights": (
-        "the product is the wrong way round: the weights have to act on the rows of V, one row a "
+        "the product is the wrong way round: the weights have to mix the rows of V, one row per "
         "token."
     ),
-    "values-transposed": "V is transposed. Its rows are the values already; leave it as it is.",
+    "values-transposed": "V is transposed. Its rows already are the values; leave it as it is.",
     "softmax-again": (
         "the weights come in ready to use; here they go through a softmax once more."
     ),
     "outputs-averaged": (
-        "the outputs of all queries are mixed into one. Each query keeps an output of its own."
+        "the outputs of all queries are mixed into one. Each query has its own output."
     ),
     # -------------------------------------------------------------- make_causal_mask
     "mask-upper-triangle": (
@@ -168,7 +168,7 @@ WORDS = {
         "diagonal: rows are queries, columns are keys."
     ),
     "mask-inverted": (
-        "your mask marks what to hide; asked for is what to keep: one on and below the diagonal. "
+        "your mask marks what to hide; it should mark what to keep: one on and below the diagonal. "
         "(A mask of this kind also earns its points if your apply_causal_mask works with it; the "
         "check of that function tries the two together.)"
     ),
@@ -177,7 +177,7 @@ WORDS = {
         "become NaN. The diagonal belongs to what is allowed."
     ),
     "mask-off-by-one": (
-        "each token may look at the next one too, which is just what it should predict. The "
+        "each token may also look at the next one, which is exactly what it has to predict. The "
         "triangle reaches one diagonal too far."
     ),
     "mask-all-ones": "everything is allowed: the mask hides nothing.",
@@ -189,26 +189,26 @@ WORDS = {
         "first token, which may see only itself."
     ),
     "mask-additive": (
-        "this is a mask to be added to scores (0 and minus infinity). Asked for is one/true where "
+        "this is a mask to be added to scores (0 and minus infinity). It should be one/true where "
         "looking is allowed. (It also earns its points if your apply_causal_mask works with it; the "
         "check of that function tries the two together.)"
     ),
     # ------------------------------------------------------------- apply_causal_mask
     "mask-zeros-scores": (
         "hidden scores become 0. That is an ordinary score, and the softmax gives it weight: exp(0) "
-        "is 1, often more than the scores you keep."
+        "is 1, often more than what the scores you keep get."
     ),
     "mask-added": (
         "the mask of zeros and ones is added to the scores. That only nudges them by 1 and hides "
         "nothing."
     ),
     "mask-finite": (
-        "the hidden scores get a number that real scores can reach, so a hidden token may win after "
-        "all. Only something below every possible score hides for certain."
+        "the hidden scores get a number that real scores can reach, so a hidden token may still win. "
+        "Only something below every possible score is sure to hide."
     ),
     "mask-tiny": (
-        "the hidden scores get a tiny positive number (the smallest one above zero), which is as "
-        "good as 0. Being small and being very negative are different things."
+        "the hidden scores get a tiny positive number (the smallest one above zero), which is "
+        "practically 0. Being small and being very negative are different things."
     ),
     "mask-result-dropped": (
         "the scores come back unmasked. Did you use the result of the masking? Operations without "
@@ -229,12 +229,12 @@ WORDS = {
         "decision, not the score's."
     ),
     "mask-after-softmax": (
-        "the weights are masked after the softmax. The future has then already taken its share in "
-        "the denominator: the rows sum to less than 1, and what is to come can be read off the rest."
+        "the weights are masked after the softmax. By then the future has already counted in the "
+        "denominator: the rows sum to less than 1, and by how much gives the future away."
     ),
-    "softmax-inside": "these are weights already; here only the masked scores are asked for.",
+    "softmax-inside": "these are already weights; only the masked scores are asked for here.",
     "mask-arguments-swapped": (
-        "mask and scores have changed places: the mask comes first in the signature."
+        "mask and scores are swapped: the mask comes first in the signature."
     ),
     # ------------------------------------------------------------------- split_heads
     "heads-bare-view": (
@@ -244,23 +244,23 @@ WORDS = {
     ),
     "heads-not-transposed": (
         "the heads are separate, but they come after the tokens: (B, T, n_heads, head_size). Each "
-        "head should hold a table of tokens of its own."
+        "head should hold its own table of tokens."
     ),
     "heads-interleaved": (
         "each head takes every n_heads-th number of a token. Heads take neighbouring numbers: the "
         "first head the first head_size of them, and so on."
     ),
-    "heads-wrong-transpose": "the wrong two dimensions changed places; compare the shapes below.",
+    "heads-wrong-transpose": "the wrong two dimensions are swapped; compare the shapes below.",
     "heads-and-size-swapped": (
         "n_heads is used as the size of a head: there are n_embd / n_heads heads now."
     ),
     "heads-in-batch": (
-        "the heads are folded into the batch dimension. Give them a dimension of their own."
+        "the heads are folded into the batch dimension. Give them their own."
     ),
     "heads-before-batch": "the heads come before the batch. The batch stays in front.",
-    "heads-split-tokens": "the tokens are shared out among the heads; it is their numbers that are.",
+    "heads-split-tokens": "the tokens are divided among the heads; it should be each token's numbers.",
     "heads-repeated": (
-        "every head gets the whole token. The heads share its numbers out among them."
+        "every head gets the whole token. Each head should get only its share of the numbers."
     ),
     # ------------------------------------------------------------------- merge_heads
     "merge-bare-view": (
@@ -268,28 +268,28 @@ WORDS = {
         "tokens of one head side by side. Undo the split in the opposite order."
     ),
     "merge-interleaved": (
-        "the heads are merged number by number in turn. Each head's numbers belong side by side."
+        "the heads are merged one number at a time, in turn. Each head's numbers belong together."
     ),
     "merge-averaged": "the heads are averaged or summed. They should be laid side by side.",
-    "merge-not-merged": "the heads are in the right place but still have a dimension of their own.",
+    "merge-not-merged": "the heads are in the right place, but still in a separate dimension.",
     "merge-first-head": "only one head comes out; the others are lost.",
     "merge-on-tokens": "the heads are laid one after the other along the tokens, not side by side.",
     # ---------------------------------------------------------------- self_attention
     "mask-forgotten": (
-        "right without a mask; but with causal=True nothing changes, so every token sees the future. "
-        "Is the mask applied, and is what comes out of that used?"
+        "right without a mask, but with causal=True nothing changes, so every token sees the future. "
+        "Is the mask applied, and is its result used?"
     ),
-    "mask-always": "right with a mask; but it is applied even with causal=False.",
+    "mask-always": "right with a mask, but the mask is applied even with causal=False.",
     "causal-default-changed": (
         "called without `causal`, it does not mask: the default is causal=True. Leave the signature "
         "as it was."
     ),
-    "heads-ignored": "right for one head; but n_heads changes nothing.",
+    "heads-ignored": "right for one head, but n_heads changes nothing.",
     "heads-not-merged": "the heads have not been merged: the output must have the shape of Q.",
     "weights-returned": "the weights are returned instead of the output: the values are missing.",
-    "values-not-used": "the values are not V: something else is mixed by the weights.",
+    "values-not-used": "the weights mix something other than V.",
     "mask-before-heads-only": "right for one head, but with several the mask is left out.",
-    "softmax-forgotten": "the scores are used as weights as they are: the softmax is missing.",
+    "softmax-forgotten": "the scores are used directly as weights: the softmax is missing.",
     "output-projected": (
         "something is done to the merged heads before they are returned. The output projection "
         "belongs to the model; here nothing follows the merging."
@@ -298,6 +298,6 @@ WORDS = {
         "with causal=True, an output moved when only later tokens were changed: the future leaks in."
     ),
     "right-on-right-pieces": (
-        "right, as soon as right pieces take the place of those of yours that did not pass."
+        "right, once correct pieces stand in for those of yours that did not pass."
     ),
 }  # fmt: skip

@@ -40,6 +40,8 @@ _SIDE_EFFECTS = {
 _LIKENESS = Tolerance(rtol=1e-3, atol=1e-3)  # to a known mistake: its numbers are kept short
 # Faults that speak for themselves.
 _PLAIN = {"todo-open", "not-defined", "not-a-function", "returned-none", "not-repeatable"}
+# What torch says to code that insists on a GPU: builds without CUDA, and with it but no driver.
+_NO_GPU = ("not compiled with cuda", "no nvidia driver", "no cuda gpus")
 _DEVICE_TROUBLE = ("cuda", "expected device", "same device", "meta tensor; no data", "meta device")
 
 
@@ -97,6 +99,8 @@ def _find_side_effects(case, results, right, tolerance) -> list[Fault]:
         found = results.get(key)
         if what == "after" and not _equal(found, right[key]):
             faults.append(Fault(case, "input-changed", f"changed: {argument}"))
+        elif what == "grad" and isinstance(right[key], str):
+            continue  # none flows in a right solution either, and nobody asks for one
         elif what == "grad" and isinstance(found, str | type(None)):
             cut_off.append(argument)
         elif what == "grad":
@@ -110,8 +114,14 @@ def _find_side_effects(case, results, right, tolerance) -> list[Fault]:
     return faults
 
 
+def drop_line(problem: str) -> str:
+    """Return a problem without the learner's line: an error is known by its own words."""
+    return problem.partition(" [line ")[0]
+
+
 def _judge_device(case, value) -> list[Fault]:
     if isinstance(value, str):
+        value = drop_line(value)
         trouble = any(word in value.lower() for word in _DEVICE_TROUBLE)
         forgiven = case.get("forgiving") and "expected device" in value
         return [Fault(case, "hard-coded-device")] if trouble and not forgiven else []
@@ -121,11 +131,12 @@ def _judge_device(case, value) -> list[Fault]:
 
 def _judge_problem(case, problem: str) -> Fault:
     kind, _, words = problem.partition("|")
-    if kind == "raised" and "view size is not compatible" in words:
+    plain = drop_line(words).lower()
+    if kind == "raised" and "view size is not compatible" in plain:
         return Fault(case, "view-needs-contiguous", words)
-    if kind == "raised" and "cuda" in words.lower() and "compiled" in words.lower():
+    if kind == "raised" and any(sign in plain for sign in _NO_GPU):
         return Fault(case, "hard-coded-device", words)
-    return Fault(case, _PROBLEMS.get(kind, "not-a-tensor"), words or problem)
+    return Fault(case, _PROBLEMS.get(kind, "not-a-tensor"), words)
 
 
 def _widen(tolerance: Tolerance, case: dict) -> Tolerance:
@@ -181,16 +192,20 @@ def explain(
     cases: Sequence[dict],
     results: dict,
     mistakes: Mistakes,
+    sentences: Mapping[str, str] = WORDS,
 ) -> Finding:
-    """Turn faults into one finding: a known mistake if it looks like one, else what was seen."""
+    """Turn faults into one finding: a known mistake if it looks like one, else what was seen.
+
+    `sentences` say what each kind of fault and each known mistake means.
+    """
     faults = sorted(faults, key=lambda fault: fault.kind != "not-repeatable")
     first = faults[0]
     if first.kind not in _PLAIN:
         wrong = {fault.kind for fault in faults} - _SIDE_EFFECTS
         known = find_mistake(cases, results, mistakes) if wrong else None
         if known:
-            return Finding(False, WORDS[known], known, _describe_faults(faults))
-    return Finding(False, WORDS[first.kind], first.kind, _describe_faults(faults))
+            return Finding(False, sentences[known], known, _describe_faults(faults))
+    return Finding(False, sentences[first.kind], first.kind, _describe_faults(faults))
 
 
 def find_mistake(cases, results: dict, mistakes: Mistakes) -> str | None:
@@ -215,7 +230,7 @@ def _looks_like(found, known) -> bool:
 
 def _strip_numbers(problem: str) -> str:
     """Reduce an error to what does not depend on sizes: its kind and the start of its words."""
-    return "".join(letter for letter in problem if not letter.isdigit())[:60]
+    return "".join(letter for letter in drop_line(problem) if not letter.isdigit())[:60]
 
 
 def _describe_faults(faults: list[Fault]) -> tuple[str, ...]:

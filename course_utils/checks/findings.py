@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from course_utils.words import wrap
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -26,9 +28,10 @@ class Finding:
 class CheckFailed(AssertionError):
     """A check did not pass. Jupyter shows its sentences alone, without a traceback."""
 
-    def __init__(self, name: str, finding: Finding):
-        self.name, self.finding = name, finding
+    def __init__(self, name: str, finding: Finding, progress: str = ""):
+        self.name, self.finding, self.progress = name, finding, progress
         super().__init__("\n".join([f"✘ {name}: {finding.sentence}", *finding.facts]))
 
     def _render_traceback_(self) -> list[str]:
-        return str(self).splitlines()
+        lines = [*str(self).splitlines(), *([self.progress] if self.progress else [])]
+        return [wrap("\n".join(lines))]

@@ -16,7 +16,9 @@ from importlib import resources
 
 import numpy as np
 
+from course_utils import runtime
 from course_utils.checks.attention import decode_arrays
+from course_utils.checks.comparing import drop_line
 from course_utils.checks.findings import Finding
 from course_utils.checks.finetuning_words import WORDS
 
@@ -32,7 +34,12 @@ NAMES = (
 SPLITS = ("train", "validation", "test")
 _BACKWARD, _STEP, _CLEAR = 1, 2, 3  # events, as the trials write them down
 _TOLERANCE = 1e-4  # a rounded accuracy may pass; a mean of batch means may not
-_VAGUE = {"wrong-loss", "wrong-accuracy", "wrong-weights"}  # a known mistake may say more
+_VAGUE = {
+    "wrong-loss",
+    "wrong-accuracy",
+    "wrong-weights",
+    "state-kept",
+}  # a known mistake may say more
 
 Mistakes = Callable[[], Iterable[tuple[str, Mapping]]]
 Fault = tuple[str, str]  # a key of WORDS, and the number or words to it
@@ -47,11 +54,24 @@ def examine(name: str, value, **others) -> Finding:
 
     stored = load_numbers()[name]
     piece = "SST2Dataset" if name == "collate_fn" else name
-    quiet = io.StringIO()  # bars and prints of the learner's code on a tiny model help nobody
-    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+    with _quietly():  # bars and prints of the learner's code on a tiny model help nobody
         results = run_trial(name, {**others, piece: value}, stored["inputs"])
     results = {key: to_numbers(value) for key, value in results.items()}
     return judge(name, results, stored["right"], lambda: stored["mistakes"], stored["inputs"])
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Swallow what is printed, and what a notebook would display: tqdm's bars are widgets there."""
+    if runtime.in_kernel():
+        from IPython.utils.capture import capture_output
+
+        with capture_output():
+            yield
+        return
+    quiet = io.StringIO()
+    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+        yield
 
 
 def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dict) -> Finding:
@@ -139,7 +159,7 @@ def _read_problem(problem: str) -> Fault:
 
 def _read_error(words: str) -> Fault:
     """Name an error that says by itself which mistake it comes from."""
-    lower = words.lower()
+    lower = drop_line(words).lower()
     gradients = "element 0 of tensors does not require grad" in lower
     for sign, diagnosis in (
         (gradients, "no-grad-in-training"),
@@ -181,23 +201,34 @@ def _check_dataset(results, right, inputs) -> Iterator[Fault]:
         words = f"For {counts['many']} examples it says {lengths[0]:g}"
         if lengths[0] == lengths[1]:
             yield "length-fixed", words
-        yield ("length-off" if abs(lengths[0] - counts["many"]) == 1 else
-               "length-of-one-example"), words  # fmt: skip
+        is_text = all(
+            lengths[i] == _measure_text(inputs[f"{c}.words"][0]) for i, c in enumerate(counts)
+        )
+        yield ("length-of-one-example" if is_text else "length-off"), words
     for case, count in counts.items():
         yield from _find_problem(results, f"{case}.items")
         *places, stranger = _list(results, f"{case}.items") or [-1, 2]
         if stranger:
             yield _STRANGERS.get(int(stranger), "item-not-an-example"), ""
-        if places != [*range(count), count - 1]:
-            words = f"Indices 0 to {count - 1} and -1 gave places {places}"
+        asked = [int(place) for place in _list(inputs, f"{case}.order")]
+        if places != [place % count for place in asked]:
+            words = f"Indices {asked} gave places {[int(place) for place in places]}"
             yield ("item-always-first" if set(places) == {0} else "wrong-item"), words
     yield from _find_problem(results, "many.pass", "one.pass")
     for case, count in counts.items():
-        first, second = _list(results, f"{case}.pass"), _list(results, f"{case}.again")
+        first, second = _list(results, f"{case}.pass"), _list(results, f"{case}.twice")
         if first != [*range(count), 0]:
             yield "iter-wrong-items", ""
         if second != first or _number(results, f"{case}.nested") != count**2:
             yield "iterates-once", ""
+        if _number(results, f"{case}.kept") != 1:
+            yield "samples-changed", ""
+
+
+def _measure_text(words) -> int:
+    """Return how many characters a text of the trial has."""
+    spelled = [f"w{int(word) % 200}" for word in words if word >= 0]  # W0 is as long as w0
+    return len(",  ".join(spelled))
 
 
 _STRANGERS = {1: "item-is-text", 2: "item-not-an-example", 3: "returned-none"}
@@ -220,7 +251,7 @@ def _check_collate(results, right, inputs) -> Iterator[Fault]:
         yield from _check_labels(case, results, right)
         ids, mask = results.get(f"{case}.input_ids"), results.get(f"{case}.attention_mask")
         if isinstance(ids, str):
-            listed = ids == "type|list"
+            listed = ids in ("type|list", "type|ndarray")
             yield ("not-tensors" if listed else "encoding-is-bare"), ids.partition("|")[2]
         if isinstance(mask, str):
             yield "mask-dropped", ""
@@ -263,7 +294,7 @@ def _name_width(case, ids, wanted, results) -> str:
 
 def _name_tokens(ids) -> str:
     known = np.asarray(ids)
-    unknown = (known > 203).any() or (known[:, 1:-1] == 3).any()
+    unknown = (known > 223).any() or (known[:, 1:-1] == 3).any()
     return "global-tokenizer" if unknown or known[0, 0] != 0 else "wrong-tokens"
 
 
@@ -293,6 +324,15 @@ def _check_dataloaders(results, right, inputs) -> Iterator[Fault]:
         rest = counts[split] % batch_size
         if sizes != whole + [rest] * (rest > 0):
             yield "batch-size-ignored", f"{split}: batches of {sizes} where {batch_size} was asked"
+    for split in SPLITS:
+        for turn in ("first", "second"):
+            found = _list(results, f"{split}.{turn}")
+            labels = [int(inputs[f"{split}.labels"][int(n) - starts[split]]) for n in found]
+            if sorted(found) != [*range(starts[split], starts[split] + counts[split])]:
+                times = f"{len(set(found))} of {counts[split]} examples of {split!r} came"
+                yield "examples-repeated", f"In one pass {times}"
+            if _list(results, f"{split}.{turn}.labels") != labels:
+                yield "wrong-labels", ""
     mixed = {split: first[split] != sorted(first[split]) for split in SPLITS}
     if not mixed["train"] and (mixed["validation"] or mixed["test"]):
         yield "wrong-split-shuffled", ""
@@ -304,7 +344,13 @@ def _check_dataloaders(results, right, inputs) -> Iterator[Fault]:
         yield "shuffled-only-once", ""
     for split in ("validation", "test"):
         if _list(results, f"{split}.widths") != _list(right, f"{split}.widths"):
-            yield "collate-forgotten", ""
+            yield (
+                "other-batches",
+                f"{split}: batches as wide as {_list(results, f'{split}.widths')}",
+            )
+    for split in SPLITS:
+        if _list(results, f"{split}.twice") != _list(right, f"{split}.twice"):
+            yield "state-kept", f"{split}: batches of {_list(results, f'{split}.twice')}"
 
 
 # --------------------------------------------------------------------------- accuracy
@@ -342,16 +388,19 @@ def _name_accuracy(found, wanted, inputs) -> str:
         return "error-rate"
     if fits(lambda case: float(wanted[case] == 1)) and found["some"] == 0:
         return "accuracy-whole-or-nothing"
-    if set(found.values()) <= {0.0, 1.0}:
-        return "accuracy-of-first"
-    if len({round(counts[c] * wanted[c] / found[c], 2) for c in found if found[c]}) == 1:
-        return "fixed-batch-size"
     answers = {case: (inputs[f"{case}.predictions"], inputs[f"{case}.labels"]) for case in found}
+    if fits(lambda case: float(answers[case][0][0] == answers[case][1][0])):
+        return "accuracy-of-first"
+    fixed = {round(counts[c] * wanted[c] / found[c], 2) for c in found if found[c]}
+    if len(fixed) == 1 and sum(bool(found[c]) for c in found) >= 3:
+        return "fixed-batch-size"
     if fits(lambda case: float(np.mean(answers[case][0] * answers[case][1]))):
         return "accuracy-of-positives"
     if fits(lambda case: float(np.mean(answers[case][0].argmax() == answers[case][1]))):
         return "expects-logits"
-    return "divided-by-wrong-count"
+    if fits(lambda case: counts[case] * wanted[case] / max(1, answers[case][0].sum())):
+        return "divided-by-wrong-count"
+    return "wrong-accuracy"
 
 
 # ------------------------------------------------------------------ one pass over a loader
@@ -365,15 +414,20 @@ def _check_training(results, right, inputs) -> Iterator[Fault]:
     if not all(_list(results, "gradients")):
         yield "no-grad-in-training", ""
     if not _alike(results.get("weights"), right["weights"]):
-        yield _name_step(_list(results, "events"), len(_list(right, "modes"))), ""
+        events = _list(results, "events")
+        kinds = ((_BACKWARD, "backward"), (_STEP, "step"), (_CLEAR, "zero_grad"))
+        counted = ", ".join(f"{events.count(kind)} times {word}" for kind, word in kinds)
+        batches = len(_list(right, "modes"))
+        yield _name_step(events, batches), f"For {batches} batches: {counted}"
     if _number(results, "off") == 1:
         yield "no-grad-in-training", ""
     yield from _check_report(results, right)
+    yield from _check_second_call(results, right)
 
 
 def _name_step(events: list[int], batches: int) -> str:
     """Name what is wrong with the order in which gradients are made, used and cleared."""
-    backwards, steps, clears = (events.count(kind) for kind in (_BACKWARD, _STEP, _CLEAR))
+    backwards, steps = (events.count(kind) for kind in (_BACKWARD, _STEP))
     if not backwards:
         return "backward-forgotten"
     if not steps:
@@ -382,13 +436,6 @@ def _name_step(events: list[int], batches: int) -> str:
         return "one-step-an-epoch"
     if events.index(_STEP) < events.index(_BACKWARD):
         return "step-before-backward"
-    if not clears:
-        return "zero-grad-forgotten"
-    if clears < batches - 1:
-        return "zero-grad-once"
-    for place, event in enumerate(events[:-1]):
-        if event == _CLEAR and events[place + 1] == _STEP:
-            return "gradients-thrown-away"
     return "wrong-weights"
 
 
@@ -406,6 +453,7 @@ def _check_evaluation(results, right, inputs) -> Iterator[Fault]:
     if _number(results, "moved") != 0:
         yield "weights-changed", ""
     yield from _check_report(results, right)
+    yield from _check_second_call(results, right)
 
 
 def _check_pass(results, right) -> Iterator[Fault]:
@@ -421,6 +469,20 @@ def _check_pass(results, right) -> Iterator[Fault]:
         yield "batches-repeated", f"{len(seen)} examples were used where there are {len(wanted)}"
 
 
+def _check_second_call(results, right) -> Iterator[Fault]:
+    """The first call was right; is the second one too, on other examples?"""
+    if _number(results, "frozen") != 0:
+        yield "left-frozen", ""
+    for key in ("again.loss", "again.accuracy"):
+        if not _close(_number(results, key), _number(right, key)):
+            what = key.removeprefix("again.")
+            yield "state-kept", f"The {what} of the second call is {_number(results, key):.4g}"
+    if not _alike(results.get("again.weights"), right["again.weights"]):
+        yield "state-kept", "After the second call the weights are not the right ones"
+    if _number(results, "device") == 0:
+        yield "device-ignored", ""
+
+
 def _check_report(results, right) -> Iterator[Fault]:
     yield from _find_problem(results, "report", "loss", "accuracy")
     for key in ("loss", "accuracy"):
@@ -429,8 +491,6 @@ def _check_report(results, right) -> Iterator[Fault]:
             words = f"The {key} is {found:.4g}"
             in_percent = key == "accuracy" and _close(found, 100 * wanted)
             yield ("accuracy-in-percent" if in_percent else f"wrong-{key}"), words
-    if _number(results, "device") == 0:
-        yield "device-ignored", ""
     if not all(_number(results, f"{key}.plain") == 1 for key in ("loss", "accuracy")):
         yield "returned-tensor", ""
 
@@ -456,6 +516,8 @@ def _check_main(results, right, inputs) -> Iterator[Fault]:
                 _name_epoch(int(saved), right[f"{case}.history"]),
                 (f"It holds epoch {saved:g}, where epoch {wanted:g} was the best"),
             )
+        if not _alike(results.get(f"{case}.bias"), right[f"{case}.bias"]):
+            yield "wrong-optimizer", ""
 
 
 def _check_history(case, results, right) -> Iterator[Fault]:
@@ -476,11 +538,15 @@ def _check_history(case, results, right) -> Iterator[Fault]:
     if len(history) and history[0, 0] == 0 and len(history) == epochs:
         yield "epochs-from-zero", ""
     if len(history) < epochs:
-        yield ("history-only-best" if trained >= epochs else "epoch-missing"), words
+        better = _list_improvements(wanted[:, 4])
+        yield ("history-only-best" if _alike(history, wanted[better]) else "epoch-missing"), words
     if len(history) > epochs:
-        yield "epochs-fixed", words
+        same = [np.size(results.get(f"{one}.history")) for one in ("long", "single")]
+        yield ("epochs-fixed" if same[0] == same[1] else "epochs-too-many"), words
     if _alike(history, wanted):
         return
+    if not np.any(results.get(f"{case}.learned")) and trained >= epochs:
+        yield "wrong-optimizer", ""
     if epochs > 1 and (history == history[0]).all():
         yield "history-shared", ""
     swapped = wanted[:, [0, 3, 4, 1, 2]]
@@ -497,6 +563,11 @@ def _check_history(case, results, right) -> Iterator[Fault]:
     yield "wrong-history", ""
 
 
+def _list_improvements(accuracies) -> list[int]:
+    """Return the epochs that are better than all before them."""
+    return [i for i, one in enumerate(accuracies) if i == 0 or one > max(accuracies[:i])]
+
+
 def _name_epoch(saved: int, history: np.ndarray) -> str:
     """Name the rule by which this epoch would have been chosen."""
     train_accuracy, loss, accuracy = history[:, 2], history[:, 3], history[:, 4]
@@ -507,11 +578,21 @@ def _name_epoch(saved: int, history: np.ndarray) -> str:
         (loss.argmin() + 1, "best-by-validation-loss"),
         (train_accuracy.argmax() + 1, "best-by-training"),
         (accuracy.argmin() + 1, "keeps-worst"),
+        (_find_patient(accuracy), "small-gain-ignored"),
         (1, "saves-first"),
     ):
         if saved == epoch:
             return diagnosis
     return "wrong-epoch-saved"
+
+
+def _find_patient(accuracy: np.ndarray) -> int:
+    """Return the epoch that is kept by whoever asks for more than a hundredth of progress."""
+    best = 0
+    for epoch in range(1, len(accuracy)):
+        if accuracy[epoch] > accuracy[best] + 0.01:
+            best = epoch
+    return best + 1
 
 
 _FINDERS = {
@@ -527,7 +608,7 @@ _FINDERS = {
 
 # ------------------------------------------------------------------------- known mistakes
 
-TELLING = ("weights", "loss", "accuracy")
+TELLING = ("weights", "loss", "accuracy", "again.weights", "again.loss", "again.accuracy")
 
 
 def _find_mistake(results: dict, right: dict, mistakes: Mistakes) -> str | None:

@@ -1,10 +1,11 @@
 """Tries a learner's finetuning code on tiny models and writes down what it did, as numbers.
 
-The models here are real `PreTrainedModel`s that keep a diary: in which mode they were called, with
-which examples, on which device, and in which order gradients were made, used and cleared. There is
-no code in here that trains or evaluates; the diary of a right solution is kept elsewhere, as
-numbers. The text of this file is also sent into kernels that are being graded, so it imports
-nothing of the course.
+The models here are `PreTrainedModel`s that keep a diary: in which mode they were called, with which
+examples, on which device, and in which order gradients were made, used and cleared. Their arithmetic
+is written here, so that a diary reads the same under every version of transformers. There is no code
+in here that trains or evaluates; the diary of a right solution is kept elsewhere, as numbers. The
+text of this file is also sent into kernels that are being graded, together with that of the two
+modules of the course that it imports.
 """
 
 import contextlib
@@ -14,24 +15,20 @@ import tempfile
 from pathlib import Path
 
 import torch
-from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree
 from torch.utils.data import DataLoader
-from transformers import (
-    BatchEncoding,
-    PretrainedConfig,
-    PreTrainedModel,
-    RobertaConfig,
-    RobertaForSequenceClassification,
-)
+from transformers import BatchEncoding, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.utils import logging
 
+from course_utils.checks.learners_code import describe_error
+from course_utils.checks.pretended_gpu import PretendedGPU, is_there, pretending, put_there
+
 PAD, FIRST_WORD = 1, 4  # token ids: 0 <s>, 1 <pad>, 2 </s>, 3 <unk>, then w0, w1, ...
 SPLITS = ("train", "validation", "test")
+APART = 1000  # so far apart lie the first words of the splits that `main` is tried with
 BACKWARD, STEP, CLEAR = 1, 2, 3  # events in a diary
 LONGEST = 550  # tokens to which the tokenizer cuts when nobody says to how many
-GPU = torch.device("cuda", 0)
 
 
 class Problem(str):
@@ -86,22 +83,23 @@ def _call(function, *arguments):
     try:
         return function(*arguments)
     except (Exception, SystemExit) as error:  # whatever a learner's code does wrong
-        words = " ".join(str(error).split())
+        words = str(error)
         if type(error) is NotImplementedError and (not words or "TODO" in words):
             raise Failed(Problem("open|")) from None
-        raise Failed(Problem(f"raised|{type(error).__name__}: {words}"[:400])) from None
+        raise Failed(Problem(f"raised|{describe_error(error)}")) from None
 
 
 # --------------------------------------------------------------------- a tokenizer and texts
 
 
 def make_tokenizer():
-    """Return a real tokenizer that knows the words w0 to w199 and puts <s> and </s> around them."""
+    """Return a real tokenizer: it knows w0 to w199 and W0 to W19, and puts <s> and </s> around."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
     specials = ["<s>", "<pad>", "</s>", "<unk>"]
-    words = {word: i for i, word in enumerate([*specials, *(f"w{n}" for n in range(200))])}
+    known = [*specials, *(_spell(number) for number in range(220))]
+    words = {word: i for i, word in enumerate(known)}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -115,10 +113,15 @@ def make_tokenizer():
     )  # fmt: skip
 
 
-def _make_raw(words, labels):
-    """Return dicts of text and label; `words` has one row a text, filled up with -1."""
+def _spell(number):
+    """Return a word: w0 to w199, then W0 to W19, which are other words than w0 to w19."""
+    return f"w{number}" if number < 200 else f"W{number - 200}"
+
+
+def _make_raw(words, labels, between=" "):
+    """Return dicts of text and label; `words` has one row per text, filled up with -1."""
     return [
-        {"text": " ".join(f"w{int(word)}" for word in row if word >= 0), "label": int(label)}
+        {"text": between.join(_spell(int(word)) for word in row if word >= 0), "label": int(label)}
         for row, label in zip(words, labels)  # noqa: B905
     ]
 
@@ -142,33 +145,45 @@ def _try_dataset(functions, inputs):
     results = {}
     with _borrowed_class(functions) as kind:
         for case in ("many", "one"):
-            raw = _make_raw(inputs[f"{case}.words"], inputs[f"{case}.labels"])
-            dataset = _call(kind, make_tokenizer(), raw)
-            for what, value in _describe_dataset(dataset, len(raw)).items():
+            raw = _make_raw(inputs[f"{case}.words"], inputs[f"{case}.labels"], ",  ")
+            dataset = _call(kind, make_tokenizer(), [dict(one) for one in raw])
+            order = [int(place) for place in inputs[f"{case}.order"]]
+            for what, value in _describe_dataset(dataset, raw, order).items():
                 results[f"{case}.{what}"] = value
     return results
 
 
-def _describe_dataset(dataset, count):
-    samples = getattr(dataset, "sample_list", None)
+def _describe_dataset(dataset, raw, order):
+    samples, count = getattr(dataset, "sample_list", None), len(raw)
     if not isinstance(samples, list) or len(samples) != count:
         raise Failed(Problem(f"samples|{type(samples).__name__}"))
+    if [(one.text, one.label) for one in samples] != [(one["text"], one["label"]) for one in raw]:
+        raise Failed(Problem("samples|other texts or labels"))
+    kept = list(samples)
 
     def get_items():
-        return _locate([dataset[place] for place in (*range(count), -1)], samples)
+        return _locate([dataset[place] for place in order], kept)
 
     def go_through():
-        return _locate(_iterate(dataset, count), samples)
+        return _locate(_iterate(dataset, count), kept)
 
     def go_through_nested():
-        return sum(1 for _ in _iterate(dataset, count) for _ in _iterate(dataset, count))
+        """Count the pairs that two loops see, one inside the other."""
+        pairs = 0
+        for _ in dataset:
+            for _ in dataset:
+                pairs += 1
+                if pairs > 2 * count**2 + 9:
+                    return pairs
+        return pairs
 
     return {
         "length": _note(lambda: len(dataset)),
         "items": _note(get_items),
         "pass": _note(go_through),
-        "again": _note(go_through),
+        "twice": _note(go_through),
         "nested": _note(go_through_nested),
+        "kept": int(dataset.sample_list is samples and samples == kept),
     }
 
 
@@ -286,135 +301,33 @@ def _try_dataloaders(functions, inputs):
             if not isinstance(loaders[split], DataLoader):
                 raise Failed(Problem(f"loader|{type(loaders[split]).__name__}"))
             for turn in ("first", "second"):
-                order, sizes, widths = _call(_read_loader, loaders[split])
+                order, labels, sizes, widths = _call(_read_loader, loaders[split])
                 results[f"{split}.{turn}"] = torch.tensor(order or [-1])
+                results[f"{split}.{turn}.labels"] = torch.tensor(labels or [-1])
             results[f"{split}.sizes"] = torch.tensor(sizes or [0])
             results[f"{split}.widths"] = torch.tensor(widths or [0])
+        again = _call(
+            make, datasets, int(inputs["batch_size"]) + 1
+        )  # nothing may be left of before
+        for split in SPLITS:
+            sizes = _call(_read_loader, again[split])[2] if isinstance(again, dict) else []
+            results[f"{split}.twice"] = torch.tensor(sizes or [0])
     return results
 
 
 def _read_loader(loader):
-    """Return which examples came, told by their first word, and each batch's size and width."""
-    order, sizes, widths = [], [], []
+    """Return which examples came, told by their first word, their labels, batch sizes and widths."""
+    order, labels, sizes, widths = [], [], [], []
     for batch in loader:
         try:
             ids = batch["text_encoding"]["input_ids"]
             order += (ids[:, 1] - FIRST_WORD).tolist()
+            labels += torch.as_tensor(batch["label_encoding"]).reshape(-1).tolist()
         except (TypeError, KeyError, IndexError, AttributeError):
             raise Failed(Problem(f"batch|{type(batch).__name__}")) from None
         sizes.append(len(ids))
         widths.append(ids.shape[1])
-    return order, sizes, widths
-
-
-# ------------------------------------------------------------------------ a pretended GPU
-
-
-class PretendedGPU(TorchFunctionMode):
-    """Lets tensors say that they are on a GPU, and refuses to mix them with others, as one would.
-
-    The work itself is done on the CPU. Models and optimizers pause it while they compute.
-    """
-
-    def __init__(self):
-        super().__init__()
-        self.paused = False
-        self.available = torch.cuda.is_available
-
-    def __enter__(self):
-        torch.cuda.is_available = lambda: True
-        return super().__enter__()
-
-    def __exit__(self, *reason):
-        torch.cuda.is_available = self.available
-        return super().__exit__(*reason)
-
-    @contextlib.contextmanager
-    def pause(self):
-        before, self.paused = self.paused, True
-        pretended, torch.cuda.is_available = torch.cuda.is_available, self.available
-        try:
-            yield
-        finally:
-            self.paused, torch.cuda.is_available = before, pretended
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = dict(kwargs or {})
-        if self.paused:
-            return func(*args, **kwargs)
-        name = getattr(func, "__name__", "")
-        if name == "__get__" and getattr(func, "__self__", None) is torch.Tensor.device:
-            return GPU if is_there(args[0]) else func(*args)
-        if name == "__get__" and getattr(func, "__self__", None) is torch.Tensor.is_cuda:
-            return is_there(args[0])
-        if name in ("cuda", "cpu", "to"):
-            return self._move(name, func, args, kwargs)
-        if name in ("numpy", "__array__") and is_there(args[0]):
-            raise TypeError("can't convert cuda:0 device type tensor to numpy.")
-        wanted = kwargs.get("device")
-        if wanted is not None and torch.device(wanted).type == "cuda":
-            kwargs["device"] = "cpu"
-        tensors = [x for x in _pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-        there = [x for x in tensors if is_there(x)]
-        if there and any(x.dim() and not is_there(x) for x in tensors) and name != "copy_":
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, "
-                "cuda:0 and cpu!"
-            )
-        result = func(*args, **kwargs)
-        if there or kwargs.get("device") is not wanted:
-            _pytree.tree_map_only(torch.Tensor, put_there, result)
-        return result
-
-    def _move(self, name, func, args, kwargs):
-        tensor, *rest = args
-        target = {"cuda": GPU, "cpu": torch.device("cpu")}.get(name)
-        if name == "to":
-            target = kwargs.pop("device", None)
-            for place, value in enumerate(rest):
-                if isinstance(value, (str, int, torch.device)) and not isinstance(value, bool):
-                    target = rest.pop(place)
-                    break
-                if isinstance(value, torch.Tensor):
-                    target, rest[place] = (GPU if is_there(value) else "cpu"), value.dtype
-                    break
-            moved = func(tensor, *rest, **kwargs) if rest or kwargs else tensor
-        else:
-            moved = tensor
-        moved = moved.clone() if moved is tensor else moved
-        if target is None:
-            there = is_there(tensor)
-        else:
-            there = isinstance(target, int) or torch.device(target).type == "cuda"
-        return put_there(moved) if there else moved
-
-
-def is_there(tensor):
-    return getattr(tensor, "_on_pretended_gpu", False)
-
-
-def put_there(tensor):
-    tensor._on_pretended_gpu = True
-    return tensor
-
-
-@contextlib.contextmanager
-def _pretending(gpu, function):
-    """Enter the pretended GPU, with the notebook's own device variables pointing to it."""
-    while hasattr(function, "__wrapped__"):  # a decorator's own globals are not the notebook's
-        function = function.__wrapped__
-    space = getattr(function, "__globals__", {})
-    kept = {
-        name: space[name]
-        for name in ("DEVICE", "device")
-        if isinstance(space.get(name), (str, torch.device))
-    }
-    space.update(dict.fromkeys(kept, GPU))
-    try:
-        with gpu:
-            yield
-    finally:
-        space.update(kept)
+    return order, labels, sizes, widths
 
 
 # -------------------------------------------------------------- models that keep a diary
@@ -425,11 +338,19 @@ class Diary:
 
     def __init__(self, gpu=None):
         self.modes, self.gradients, self.masks, self.seen = [], [], [], []
+        self.batches, self.lengths = [], [0.0]  # loss, right answers, sizes and margins; gradients
         self.events, self.gpu, self.stayed_behind = [], gpu, False
 
     def note(self, event):
         if event != BACKWARD or not self.events or self.events[-1] != BACKWARD:
             self.events.append(event)
+
+    def note_batch(self, loss, logits, labels):
+        with torch.no_grad():
+            gap = (logits[:, 1] - logits[:, 0]).abs().min()
+            said = (logits[:, 1] > logits[:, 0]).long()
+            right = (said == labels.reshape(-1)).sum()
+            self.batches.append([float(loss), int(right), len(logits), float(gap), int(said.sum())])
 
     def to_numbers(self):
         return {
@@ -438,23 +359,62 @@ class Diary:
             "masks": torch.tensor(self.masks or [-1]),
             "seen": torch.tensor(self.seen or [-1]),
             "events": torch.tensor(self.events or [0]),
+            "batches": torch.tensor(self.batches or [[-1.0] * 5], dtype=torch.float64),
+            "steepest": max(self.lengths),
         }
 
 
-class DiaryModel(RobertaForSequenceClassification):
-    """A tiny RoBERTa that writes down how it is used."""
+class DiaryConfig(PretrainedConfig):
+    model_type = "diary"
+
+
+class DiaryModel(PreTrainedModel):
+    """A tiny classifier of texts that writes down how it is used.
+
+    To the outside it is any `PreTrainedModel`. Inside it is plain PyTorch, written here: what a
+    learner's code is compared with is then the same under every version of transformers. Words and
+    places are embedded, seen through one layer, averaged where the mask is 1, and classified. How
+    much each feature counts depends on the mode and on whether gradients are on, so that both show
+    in every number, and nobody has to be asked about them.
+    """
+
+    config_class = DiaryConfig
+    words, places, features = 64, 32, 8
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.word_embeddings = torch.nn.Embedding(self.words, self.features)
+        self.place_embeddings = torch.nn.Embedding(self.places, self.features)
+        self.dense = torch.nn.Linear(self.features, self.features)
+        self.classifier = torch.nn.Linear(self.features, self.num_labels)
+        self.post_init()
+
+    def _init_weights(self, module):
+        pass  # `_make_diary_model` sees to it
 
     def keep(self, diary):
         self.diary = [diary]  # in a list, so that nothing takes it for a part of the model
-        parameter = self.classifier.out_proj.bias
-        parameter.register_hook(lambda gradient: diary.note(BACKWARD))
+        self.gains = [torch.ones(4, self.features, dtype=torch.float64)]
+        self.classifier.bias.register_hook(lambda gradient: diary.note(BACKWARD))
         return self
 
     def zero_grad(self, *arguments, **named):
         self.diary[0].note(CLEAR)
         return super().zero_grad(*arguments, **named)
 
-    def forward(self, input_ids=None, attention_mask=None, *others, labels=None, **named):
+    def forward(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        token_type_ids=None,
+        position_ids=None,
+        inputs_embeds=None,
+        labels=None,
+        output_attentions=None,
+        output_hidden_states=None,
+        return_dict=None,
+    ):
         diary = self.diary[0]
         diary.modes.append(int(self.training))
         diary.gradients.append(int(torch.is_grad_enabled()))
@@ -466,14 +426,25 @@ class DiaryModel(RobertaForSequenceClassification):
                 diary.stayed_behind = True
                 raise RuntimeError("Expected all tensors to be on the same device, cuda:0 and cpu")
             diary.seen += (input_ids[:, 1] - FIRST_WORD).tolist()
-            outputs = super().forward(input_ids, attention_mask, *others, labels=labels, **named)
+            logits = self._classify(input_ids, attention_mask)
+            loss = None
+            if labels is not None:
+                loss = torch.nn.functional.cross_entropy(logits, labels.reshape(-1))
+                diary.note_batch(loss, logits, labels)
             if gpu:
-                _pytree.tree_map_only(torch.Tensor, put_there, tuple(_values(outputs)))
-        return outputs
+                _pytree.tree_map_only(torch.Tensor, put_there, (loss, logits))
+        outputs = SequenceClassifierOutput(loss=loss, logits=logits)
+        return outputs.to_tuple() if return_dict is False else outputs
 
-
-def _values(outputs):
-    return outputs.values() if hasattr(outputs, "values") else outputs
+    def _classify(self, ids, mask):
+        """Return the logits, (B, 2), of token ids and their mask, both (B, T)."""
+        mask = torch.ones_like(ids) if mask is None else mask
+        places = self.place_embeddings.weight[: ids.shape[1]]  # (T, features)
+        seen = torch.tanh(self.dense(self.word_embeddings(ids) + places)) / 2  # (B, T, features)
+        share = mask / mask.sum(dim=1, keepdim=True)  # (B, T): 1 over the text's length, or 0
+        pooled = torch.einsum("bt,btf->bf", share.to(seen.dtype), seen)
+        gain = self.gains[0][2 * int(self.training) + int(torch.is_grad_enabled())]
+        return self.classifier(pooled * gain)
 
 
 class DiarySGD(torch.optim.SGD):
@@ -485,6 +456,14 @@ class DiarySGD(torch.optim.SGD):
 
     def step(self, closure=None):
         self.diary.note(STEP)
+        gradients = [
+            p.grad.norm()
+            for group in self.param_groups
+            for p in group["params"]
+            if p.grad is not None
+        ]
+        if gradients and not self.diary.gpu:
+            self.diary.lengths.append(float(torch.stack(gradients).norm()))
         with self.diary.gpu.pause() if self.diary.gpu else contextlib.nullcontext():
             return super().step(closure)
 
@@ -493,24 +472,38 @@ class DiarySGD(torch.optim.SGD):
         return super().zero_grad(set_to_none)
 
 
-def _make_diary_model(diary):
-    """Return a tiny RoBERTa with weights that are the same on every machine, without dropout."""
-    config = RobertaConfig(
-        vocab_size=64, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=16, max_position_embeddings=32, type_vocab_size=1,
-        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=2,
-        pad_token_id=PAD,
-    )  # fmt: skip
-    model = DiaryModel(config).double()
+# How large a weight can be: large enough for answers that differ, small enough for gradients that
+# are shorter than 1, so that clipping them there changes nothing.
+_AMPLITUDES = {
+    "word_embeddings.weight": 3.0, "place_embeddings.weight": 0.3,
+    "dense.weight": 0.5, "dense.bias": 0.2,
+    "classifier.weight": 0.5, "classifier.bias": 0.1,
+}  # fmt: skip
+
+
+def _make_diary_model(diary, inputs):
+    """Return a tiny model whose weights are waves of the given lengths and starts."""
+    model = DiaryModel(DiaryConfig(num_labels=2)).double()
+    waves = torch.as_tensor(inputs["waves"]).double()  # (parameters, 2)
     with torch.no_grad():
         for number, (name, parameter) in enumerate(model.named_parameters()):
-            wave = torch.arange(parameter.numel(), dtype=torch.float64) * (0.61 + 0.05 * number)
-            parameter.copy_(0.2 * torch.sin(wave + number).reshape(parameter.shape))
-            if "LayerNorm.weight" in name:
-                parameter += 1
-            if "classifier" in name:
-                parameter *= 0.5  # gradients shorter than 1: clipping them there changes nothing
-    return model.keep(diary)
+            length, start = waves[number]
+            wave = torch.arange(parameter.numel(), dtype=torch.float64) * length
+            parameter.copy_(_AMPLITUDES[name] * torch.sin(wave + start).reshape(parameter.shape))
+        lean = float(inputs["lean"]) / 2
+        model.classifier.bias += torch.tensor([lean, -lean], dtype=torch.float64)
+    model.keep(diary)
+    model.gains = [torch.as_tensor(inputs["gains"]).double()]
+    return model
+
+
+def classify_with(inputs, ids, training):
+    """Return the logits, as an array (N, 2), that the trial's model would have for token ids."""
+    model = _make_diary_model(Diary(), inputs)
+    model.train(training)
+    ids = torch.as_tensor(ids).long()
+    with torch.set_grad_enabled(training):
+        return model._classify(ids, (ids != PAD).long()).detach().numpy()
 
 
 def _make_loader(ids, labels, batch_size, shuffle=False):
@@ -567,19 +560,33 @@ def _read_number(value):
 # ---------------------------------------------------------- train_one_epoch and evaluate
 
 
+def _make_loaders(inputs):
+    """Return two loaders over different examples; the last batch of each is smaller."""
+    return [
+        _make_loader(inputs[f"ids{turn}"], inputs[f"labels{turn}"], int(inputs["batch_size"]))
+        for turn in ("", ".twice")
+    ]
+
+
 def _prepare_training(function, inputs, diary):
-    model = _make_diary_model(diary)
-    model.train(False)  # as an evaluation leaves it
-    loader = _make_loader(inputs["ids"], inputs["labels"], int(inputs["batch_size"]))
+    model = _make_diary_model(diary, inputs)
     optimizer = DiarySGD(model, diary, lr=0.1)
-    return model, lambda: function(model, loader, optimizer, 1)
+
+    def act(turn, loader):
+        model.train(False)  # as an evaluation leaves it
+        return function(model, loader, optimizer, turn)
+
+    return model, act
 
 
 def _prepare_evaluation(function, inputs, diary):
-    model = _make_diary_model(diary)
-    model.train(True)  # as a training leaves it
-    loader = _make_loader(inputs["ids"], inputs["labels"], int(inputs["batch_size"]))
-    return model, lambda: function(model, loader)
+    model = _make_diary_model(diary, inputs)
+
+    def act(turn, loader):
+        model.train(True)  # as a training leaves it
+        return function(model, loader)
+
+    return model, act
 
 
 _PASSES = {"train_one_epoch": _prepare_training, "evaluate": _prepare_evaluation}
@@ -594,20 +601,33 @@ def _try_evaluation(functions, inputs):
 
 
 def _try_pass(function, prepare, inputs):
-    """Run one pass over a loader whose last batch is shorter than the others."""
+    """Run two passes, over one loader and then over another: nothing of the first may stay."""
     diary = Diary()
     model, act = prepare(function, inputs, diary)
     before = _sum_up(model)
-    try:
-        report = _call(act)
-    except Failed as failure:
-        return {"problem": failure.args[0], **diary.to_numbers()}
-    results = diary.to_numbers() | _read_report(report)
-    results["off"] = int(not torch.is_grad_enabled())  # gradients switched off for good?
+    results, reports = {}, {}
+    for turn, loader in enumerate(_make_loaders(inputs), start=1):
+        try:
+            reports[turn] = _call(act, turn, loader)
+        except Failed as failure:
+            return {"problem": failure.args[0], **diary.to_numbers()}
+        if turn == 1:
+            results = diary.to_numbers() | _read_report(reports[1])
+            results["off"] = int(not torch.is_grad_enabled())  # gradients switched off for good?
+            torch.set_grad_enabled(True)
+            results["weights"] = _sum_up(model)
+            results["moved"] = (results["weights"] - before).abs().max()
+            results["left"] = int(
+                any(p.grad is not None and p.grad.any() for p in model.parameters())
+            )
+            results["frozen"] = int(not all(p.requires_grad for p in model.parameters()))
     torch.set_grad_enabled(True)
-    results["weights"] = _sum_up(model)
-    results["moved"] = (results["weights"] - before).abs().max()
-    results["left"] = int(any(p.grad is not None and p.grad.any() for p in model.parameters()))
+    second = _read_report(reports[2])
+    results |= {f"again.{key}": value for key, value in second.items() if not key.endswith("plain")}
+    results["again.weights"] = _sum_up(model)
+    results["again.moved"] = (results["again.weights"] - before).abs().max()
+    whole = diary.to_numbers()
+    results |= {"again.batches": whole["batches"], "steepest": whole["steepest"]}
     return results
 
 
@@ -619,8 +639,8 @@ def _try_device(function, prepare, inputs):
     for tensor in (*model.parameters(), *model.buffers()):
         put_there(tensor)
     try:
-        with _pretending(gpu, function):
-            _call(act)
+        with pretending(gpu, function):
+            _call(act, 1, _make_loaders(inputs)[0])
     except Failed as failure:
         return int(not (diary.stayed_behind or "same device" in str(failure)))
     except RecursionError:  # not of the learner's making
@@ -659,13 +679,14 @@ class ScriptedModel(PreTrainedModel):
     """A model whose answers in each epoch are written down beforehand.
 
     Which epoch it is shows in the batches of training data that it has seen; the number is saved
-    with the weights.
+    with the weights. What an optimizer does to its one parameter shows in the losses a little.
     """
 
     config_class = ScriptConfig
 
     def __init__(self, config):
         super().__init__(config)
+        self.num_labels = config.num_labels
         self.bias = torch.nn.Parameter(torch.zeros(2, dtype=torch.float64))
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
         self.post_init()
@@ -681,23 +702,26 @@ class ScriptedModel(PreTrainedModel):
         place = Path(save_directory)  # a relative one must not end up beside the notebook
         super().save_pretrained(self.script[0]["scratch"] / place, **named)
 
-    def forward(self, input_ids=None, attention_mask=None, *others, labels=None, **named):
+    def forward(
+        self, input_ids=None, attention_mask=None, *others, labels=None, return_dict=None, **named
+    ):
         script = self.script[0]
         examples = input_ids[:, 1] - FIRST_WORD
-        split = SPLITS[int(examples[0]) // 40]  # the splits' words lie 40 apart
+        split = SPLITS[int(examples[0]) // APART]
         script["calls"][split] += 1
         if split == "train" and torch.is_grad_enabled():
             self.batches += 1
         epoch = max(1, math.ceil(int(self.batches) / script["train_batches"]))
         epoch = min(epoch, len(script[f"{split}.right"]))
-        is_right = (examples % 40) < int(script[f"{split}.right"][epoch - 1])
+        is_right = (examples % APART) < int(script[f"{split}.right"][epoch - 1])
         truth = script["truth"][examples]
         said = torch.where(is_right, truth, 1 - truth)
         sureness = float(script[f"{split}.sureness"][epoch - 1])
         sign = torch.nn.functional.one_hot(said, 2).double() * 2 - 1
-        logits = sureness * sign + 0 * self.bias  # (B, 2)
+        logits = sureness * sign + self.bias / 20  # (B, 2)
         loss = None if labels is None else torch.nn.functional.cross_entropy(logits, labels)
-        return SequenceClassifierOutput(loss=loss, logits=logits)
+        outputs = SequenceClassifierOutput(loss=loss, logits=logits)
+        return outputs.to_tuple() if return_dict is False else outputs
 
 
 class WatchedLoader(DataLoader):
@@ -723,12 +747,12 @@ def _try_main(functions, inputs):
 def _run_main(function, case, epochs, inputs, scratch):
     sizes = {split: len(inputs[f"{split}.labels"]) for split in SPLITS}
     batch_size = int(inputs["batch_size"])
-    truth = torch.zeros(120, dtype=torch.int64)
+    truth = torch.zeros(3 * APART, dtype=torch.int64)
     loaders = {}
     for number, split in enumerate(SPLITS):
         labels = torch.as_tensor(inputs[f"{split}.labels"]).long()
-        truth[40 * number : 40 * number + sizes[split]] = labels
-        words = FIRST_WORD + 40 * number + torch.arange(sizes[split])
+        truth[APART * number : APART * number + sizes[split]] = labels
+        words = FIRST_WORD + APART * number + torch.arange(sizes[split])
         ids = torch.stack([torch.tensor([0, int(word), 2]) for word in words])
         loaders[split] = _make_loader(ids, labels, batch_size)
     watched = type("WatchedTest", (WatchedLoader,), {"passes": 0})
@@ -760,12 +784,13 @@ def _run_main(function, case, epochs, inputs, scratch):
         f"{case}.test": watched.passes + script["calls"]["test"],
         f"{case}.trained": script["calls"]["train"] / script["train_batches"],
         f"{case}.validated": script["calls"]["validation"],
+        f"{case}.learned": model.bias.detach().clone(),
         **_read_checkpoint(case, folder, scratch, script["train_batches"]),
     }
 
 
 def _read_history(history):
-    """Return one row an epoch: epoch, training loss and accuracy, validation loss and accuracy."""
+    """Return one row per epoch: epoch, training loss and accuracy, validation loss and accuracy."""
     if history is None:
         return Problem("none|")
     if not isinstance(history, list):
@@ -801,7 +826,8 @@ def _read_checkpoint(case, folder, scratch, train_batches):
         }
     saved = load_file(path)
     batches = float(saved["batches"]) if "batches" in saved else -1.0
-    return {f"{case}.saved": batches / train_batches, f"{case}.elsewhere": 0}
+    bias = saved["bias"].double() if "bias" in saved else torch.zeros(2)
+    return {f"{case}.saved": batches / train_batches, f"{case}.elsewhere": 0, f"{case}.bias": bias}
 
 
 _TRIALS = {

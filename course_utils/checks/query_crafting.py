@@ -27,7 +27,7 @@ class Item:
 
     number: str
     goal: str  # what the output should be, in words
-    wanted: tuple[tuple[float, ...], ...]  # the weights that would be exact, one row a query
+    wanted: tuple[tuple[float, ...], ...]  # the weights that would be exact, one row per query
     gives: str = "query"  # "query", "queries" (a matrix of four) or "key" (a new third key)
     unit_length: bool = False
 
@@ -45,7 +45,7 @@ _third = 1 / 3
 ITEMS = {
     "q_select_first": Item("1.2.1", "the first value v0", ((1.0, 0.0, 0.0, 0.0),)),
     "Q_identity": Item(
-        "1.2.2", "all four values, one a row", tuple(map(tuple, np.eye(4).tolist())), "queries"
+        "1.2.2", "all four values, one per row", tuple(map(tuple, np.eye(4).tolist())), "queries"
     ),
     "q_average_all": Item("1.3.1", "the mean of all values", ((0.25, 0.25, 0.25, 0.25),)),
     "q_average_two": Item("1.3.2", "the mean of v0 and v1", ((0.5, 0.5, 0.0, 0.0),)),
@@ -68,7 +68,7 @@ def examine(name: str, value, query=None) -> Finding:
     except ValueError as problem:
         return Finding(
             False,
-            f"{name} should hold numbers, as list, array or tensor: {problem}.",
+            f"{name} should hold numbers, as a list, an array or a tensor: {problem}.",
             "not-numbers",
         )
     return _examine_shape(name, item, array) or _examine_numbers(name, item, array, query)
@@ -110,13 +110,13 @@ def _examine_whole_matrix(name: str, array: np.ndarray) -> Finding:
     if not np.allclose(array[others], queries.make_keys().numpy()[others], atol=1e-6):
         return Finding(
             False,
-            f"{name} is a whole key matrix in which other keys than the third have changed. "
-            "Only k2 may change: give its three numbers alone.",
+            f"{name} is a whole key matrix in which keys other than the third have changed. "
+            "Only k2 may change: give just its three numbers.",
             "other-keys-changed",
         )
     return Finding(
         False,
-        f"{name} is a whole key matrix of shape (4, 3). Give the third key alone, three numbers.",
+        f"{name} is a whole key matrix of shape (4, 3). Give just the third key, three numbers.",
         "wrong-shape",
     )
 
@@ -127,7 +127,7 @@ def _examine_numbers(name: str, item: Item, array: np.ndarray, query) -> Finding
         return Finding(
             False,
             f"{name} contains {kind}. The softmax of such scores is undefined; "
-            "use ordinary numbers, large ones if need be.",
+            "use ordinary numbers, large ones if you need them.",
             "not-finite",
         )
     given = torch.from_numpy(array).reshape(item.shape)
@@ -178,8 +178,8 @@ def _suspect_query_mistakes(item, q, keys, scores, weights):
     )
     yield (
         "opposite-sign",
-        "the same query with its sign turned round would pass: the key you want has the lowest "
-        "score instead of the highest."
+        "flip the sign of this query and it would pass: the key you want has the lowest score "
+        "instead of the highest."
         if _is_small(_error(item, -q, keys))
         else None,
     )
@@ -243,7 +243,7 @@ def _describe_weights(item: Item, scores, weights, wanted):
         yield (
             "selects-one",
             f"v{top} takes {share:.0%} of the weight, so the output is nearly a single value. "
-            "A mean gives its values equal shares.",
+            "A mean gives every value the same share.",
         )
     if item.number == "1.3.1":
         spread = float(scores.max() - scores.min())
@@ -256,7 +256,9 @@ def _describe_weights(item: Item, scores, weights, wanted):
         extra = [f"v{i} ({weights[i]:.2f})" for i in (2, 3) if weights[i] > 0.1]
         yield (
             "wrong-key",
-            f"{' and '.join(extra)} should get no weight, v0 and v1 half each." if extra else None,
+            f"{' and '.join(extra)} should get no weight; v0 and v1 should get half each."
+            if extra
+            else None,
         )
 
 
@@ -297,7 +299,7 @@ def _examine_key(item: Item, k2: torch.Tensor, query) -> Finding:
         return Finding(
             False,
             f"{item.number} builds on your query of 1.3.2, which does not pass yet. Finish 1.3.2 "
-            "first. (When you are graded, a right query stands in for a wrong one.)",
+            "first. (In grading, a right query stands in for a wrong one.)",
             "query-not-ready",
         )
     q = torch.from_numpy(as_array(query)).reshape(3)
@@ -336,7 +338,7 @@ def _suspect_key_mistake(item, k2, q, scores, weights) -> tuple[str, str]:
     if _is_small(queries.find_error(turned, item.target)):
         return (
             "opposite-sign",
-            "the same key with its sign turned round would pass: it points away from your query.",
+            "flip the sign of this key and it would pass: it points away from your query.",
         )
     if torch.cosine_similarity(k2, values[2], dim=0) > 0.999:
         return (

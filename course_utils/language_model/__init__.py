@@ -1,0 +1,1 @@
+"""Notebook 2's language model: corpus, GPT, training and evaluation, around your attention."""
