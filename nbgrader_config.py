@@ -19,42 +19,49 @@ c.CourseDirectory.db_url = f"sqlite:///{root / grading / 'gradebook.db'}"
 
 # What a student finds where a solution was. The lines around it say what is asked for.
 c.ClearSolutions.code_stub = {"python": "# TODO: your work goes here"}
-c.ClearSolutions.text_stub = "*TODO: double-click here and replace this line by your answer.*"
+c.ClearSolutions.text_stub = "*TODO: double-click here and replace this line with your answer.*"
 
-# nbgrader opens the gradebook before there is a folder for it.
-if sys.argv[1:2] in (["collect"], ["autograde"]):
-    (root / grading).mkdir(parents=True, exist_ok=True)
+# A course that changed in mid-term: the gradebook follows it, and keeps every mark.
+c.GenerateAssignment.pre_convert_hook = "autograder.adapters.nbgrader_plugin.follow_course"
 
-# What was handed in as a zip or as Colab's .py becomes notebooks before nbgrader looks for them.
-if sys.argv[1:2] == ["autograde"]:
-    from autograder.arrivals import unpack_submissions
-    from autograder.course import load_course
+# Without ours nothing may be graded: an error here would only make nbgrader drop these settings.
+try:
+    from autograder.adapters.settled_first import make_pages_anew, make_ready
+except Exception as problem:
+    sys.exit(f"autograder: the grader could not be loaded ({problem}). Nothing was graded.")
 
-    for sentence in unpack_submissions(load_course(root)):
-        print(f"autograder: {sentence}", file=sys.stderr)
+# A page that no longer says what holds is made again, without --force.
+if sys.argv[1:2] == ["generate_feedback"]:
+    make_pages_anew(root)
 
-# Grading: read whatever arrives, put it in order, run it, and judge it from outside the kernel.
-c.Autograde.pre_convert_hook = "autograder.nbgrader_plugin.prepare_gradebook"
-c.Autograde.exporter_class = "autograder.nbgrader_plugin.SubmissionExporter"
+# Grading: read whatever arrives, put it in order, run it, and judge it from outside the kernel. What
+# was handed in as a zip or as Colab's .py becomes notebooks just before nbgrader looks for them.
+c.Autograde.pre_convert_hook = make_ready(root, grading)
+c.Autograde.exporter_class = "autograder.adapters.nbgrader_plugin.SubmissionExporter"
 c.Autograde.sanitize_preprocessors = [
-    "autograder.nbgrader_plugin.RestoreSubmission",
-    "autograder.nbgrader_plugin.ClearOtherOutputs",
+    "autograder.adapters.nbgrader_plugin.RestoreSubmission",
     "nbgrader.preprocessors.DeduplicateIds",
     "nbgrader.preprocessors.OverwriteKernelspec",
     "nbgrader.preprocessors.OverwriteCells",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.Autograde.autograde_preprocessors = [
-    "autograder.nbgrader_plugin.JudgedExecute",
+    "autograder.adapters.nbgrader_plugin.JudgedExecute",
     "nbgrader.preprocessors.LimitOutput",
     "nbgrader.preprocessors.SaveAutoGrades",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 
-# Feedback explains the verdict and leaves the hidden tests out.
+# Feedback: a page of ours through nbgrader's own template setting, without the hidden tests.
+c.GenerateFeedback.pre_convert_hook = "autograder.marking.desk.refresh_marks"
 c.GenerateFeedback.preprocessors = [
     "nbgrader.preprocessors.GetGrades",
     "nbgrader.preprocessors.ClearHiddenTests",
-    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+    "autograder.reports.feedback.WriteFeedback",
+]
+c.GenerateFeedback.exporter_class = "autograder.reports.feedback.FeedbackExporter"
+c.FeedbackExporter.template_name = "course_feedback"
+c.FeedbackExporter.extra_template_basedirs = [
+    str(root / "autograder" / "reports" / "templates"),
 ]

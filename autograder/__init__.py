@@ -1,3 +1,3 @@
 """Builds, grades and reports on the course's notebooks. Instructors only: never ship this."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

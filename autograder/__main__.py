@@ -6,16 +6,30 @@ import argparse
 import json
 import os
 import sys
+import warnings
+
+BENCHES = ("grading", "training", "finetuning", "translation", "pretraining", "marking")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; a user's mistake ends in a sentence and exit status 1."""
     from autograder.course import CourseError
+    from autograder.files import explain_os_error
 
     parser = make_parser()
     options = parser.parse_args(arguments)
+    if not sys.warnoptions:  # what libraries say to programmers helps no instructor; -W shows it
+        warnings.simplefilter("ignore")
     try:
-        return options.run(options)
+        status = options.run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads has seen enough: `... --json | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as problem:
+        print(f"autograder: {explain_os_error(problem)}.", file=sys.stderr)
+        return 1
     except CourseError as problem:
         print(f"autograder: {problem}", file=sys.stderr)
         return 1
@@ -46,56 +60,125 @@ def make_parser() -> argparse.ArgumentParser:
     grade.add_argument(
         "--require-isolation",
         choices=("process", "fence", "walls"),
-        help="refuse to grade below this level of isolation",
+        help="refuse to grade below this level of isolation, and grade from it on",
     )
+    _add_assignment(grade)
     grade.set_defaults(run=run_grade)
 
     regrade = commands.add_parser(
         "regrade",
         help="after a hidden test was fixed: grade again what it touches, say what changed",
     )
+    regrade.add_argument("--dry-run", action="store_true",
+                         help="only say what would change, and write nothing")  # fmt: skip
     regrade.add_argument("--json", action="store_true", help="one JSON object a line, nothing else")
     _add_class_options(regrade)
+    _add_assignment(regrade)
     regrade.set_defaults(run=run_regrade)
 
     roster = commands.add_parser("roster", help="say who takes the course, and who is missing")
     roster.add_argument("file", nargs="?", metavar="FILE", help="a CSV; without it, look again")
+    _add_assignment(roster)
     roster.set_defaults(run=run_roster)
+
+    collect = commands.add_parser(
+        "collect", help="sort a download from Moodle, Canvas or Gradescope by student"
+    )
+    collect.add_argument("downloads", nargs="+", metavar="DOWNLOAD",
+                         help="a zip of all submissions, or a folder named by student")  # fmt: skip
+    _add_assignment(collect)
+    collect.set_defaults(run=run_collect)
+
+    feedback = commands.add_parser("feedback", help="pages for students, wherever marks changed")
+    feedback.add_argument("--for", choices=("moodle", "canvas", "mail"), dest="system",
+                          help="pack them for this system, or write mails")  # fmt: skip
+    feedback.add_argument("--output", metavar="PLACE", help="where to (below grading/)")
+    _add_assignment(feedback)
+    feedback.set_defaults(run=run_feedback)
 
     report = commands.add_parser("report", help="one page about the class")
     report.add_argument("--anonymous", action="store_true", help="leave names out")
     report.add_argument("--output", metavar="FILE", help="where to (grading/report.html)")
+    _add_assignment(report)
     report.set_defaults(run=run_report)
+
+    mark = commands.add_parser("mark", help="open the marking desk for written answers")
+    mark.add_argument("--port", type=int, metavar="N", help="where the server listens")
+    mark.add_argument("--no-browser", action="store_true", help="only say the address")
+    _add_assignment(mark)
+    mark.set_defaults(run=run_mark)
 
     grades = commands.add_parser("grades", help="grades by track, as a file to import elsewhere")
     grades.add_argument("--format", choices=("csv", "canvas", "moodle"), default="csv")
     grades.add_argument("--track", metavar="NAME", help="only this track (without a roster: all)")
     grades.add_argument("--output", metavar="FILE", help="where to (grading/grades-FORMAT.csv)")
+    grades.add_argument("--course", action="store_true", dest="whole_course",
+                        help="one total over all assignments, by the weights of course.toml")  # fmt: skip
+    grades.add_argument("--unmarked-as-zero", action="store_true",
+                        help="write grades although answers wait for a person")  # fmt: skip
     grades.add_argument("--explain", nargs="*", metavar="NAME", help="show how sums come about")
+    _add_assignment(grades)
     grades.set_defaults(run=run_grades)
+
+    history = commands.add_parser("history", help="what one student handed in, got, and why")
+    history.add_argument("student", metavar="STUDENT")
+    _add_assignment(history)
+    history.set_defaults(run=run_history)
+
+    forget = commands.add_parser("forget", help="delete one student's data everywhere")
+    forget.add_argument("student", metavar="STUDENT")
+    forget.add_argument("--yes", action="store_true", help="really; without it, only say what")
+    forget.set_defaults(run=run_forget)
 
     publish = commands.add_parser("publish", help="write the students' repository, or verify one")
     publish.add_argument("folder", metavar="DIR")
     publish.add_argument("--verify", action="store_true", help="only check what is there")
+    publish.add_argument(
+        "--answers", action="store_true", help="the edition with answers, after the deadline"
+    )
+    _add_assignment(publish)
     publish.set_defaults(run=run_publish)
 
     gradescope = commands.add_parser("gradescope", help="make an autograder zip for Gradescope")
     gradescope.add_argument("path", metavar="OUT.zip")
+    gradescope.add_argument("--torch-index", metavar="ADDRESS", default="",
+                            help="where pip finds PyTorch's CPU builds, which are much smaller")  # fmt: skip
+    _add_assignment(gradescope)
     gradescope.set_defaults(run=run_gradescope)
 
     demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
     demo.add_argument("--students", type=int, metavar="N", help="a made-up class of this size")
     demo.add_argument("--seed", type=int, default=0, metavar="N", help="another class of that size")
+    _add_assignment(demo)
     demo.set_defaults(run=run_demo)
 
     bench = commands.add_parser("bench", help="measure against the plain way, side by side")
-    bench.add_argument("what", choices=("grading", "training", "finetuning"))
+    bench.add_argument("what", choices=BENCHES)
     bench.add_argument("--json", action="store_true", help="one JSON object")
     bench.set_defaults(run=run_bench)
+
+    prove = commands.add_parser(
+        "prove", help="let the judge prove itself on mutants and rewrites of every solution"
+    )
+    prove.add_argument("--notebook", metavar="NAME", help="only this notebook (or a part of it)")
+    prove.add_argument("--exercise", metavar="NAME", help="only this exercise")
+    prove.add_argument("--seeds", type=int, default=8, metavar="N", help="draws of hidden inputs")
+    prove.add_argument("--workers", type=int, metavar="N", help="processes at once (the cores)")
+    prove.add_argument("--sample", type=int, metavar="N", help="only so many per exercise")
+    prove.add_argument("--json", action="store_true", help="one JSON object a line, nothing else")
+    prove.add_argument("--write", metavar="FILE", help="write the table and survivors, as Markdown")
+    _add_assignment(prove)
+    prove.set_defaults(run=run_prove)
 
     doctor = commands.add_parser("doctor", help="what this machine can do, and how to get more")
     doctor.set_defaults(run=run_doctor)
     return parser
+
+
+def _add_assignment(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--assignment", metavar="NAME", help="which assignment, where there are several"
+    )
 
 
 def _add_class_options(parser: argparse.ArgumentParser) -> None:
@@ -107,11 +190,13 @@ def _add_class_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_build(options) -> int:
-    from autograder.build import build
+    from autograder.authoring.build import build
     from autograder.course import load_course
+    from autograder.terminal import waiting
 
     course = load_course()
-    changed = build(course, check=options.check)
+    with waiting("comparing" if options.check else "building; what changed is proven again"):
+        changed = build(course, check=options.check)
     for path in changed:
         verb = "out of date" if options.check else "written"
         print(f"{verb}: {path.relative_to(course.root)}")
@@ -123,21 +208,26 @@ def run_build(options) -> int:
     return 0
 
 
-def _grade_class(options, force: bool = False) -> int:
-    from autograder.classroom import grade_class
-    from autograder.course import load_course
-    from autograder.progress import Bar, Lines, show_summary
+def _grade_class(options, force: bool = False, tried: list | None = None) -> int:
+    """Grade the class; with `tried`, put the results there instead of writing them down."""
+    from autograder.classroom.progress import Bar, Lines, Trial, show_summary
+    from autograder.classroom.run import grade_class
+    from autograder.course import load_assignment
+    from autograder.marking.desk import refresh_desk
 
     listener = Lines() if options.json else Bar()
+    if tried is not None:
+        listener = Trial(listener, tried)
     try:
         summary = grade_class(
-            load_course(),
+            load_assignment(options.assignment),
             students=options.student,
             notebooks=options.notebook,
             force=force,
             workers=options.workers,
             scheduler=options.scheduler,
             listener=listener,
+            write=tried is None,
         )
     except KeyboardInterrupt:
         listener.close()
@@ -146,18 +236,21 @@ def _grade_class(options, force: bool = False) -> int:
         os._exit(130)  # at once, not when the notebooks that are running are done
     finally:
         listener.close()
-    show_summary(summary, options.json)
+    if tried is None:
+        show_summary(summary, options.json)
+        refresh_desk(load_assignment(options.assignment))
     return int(bool(summary.problems))
 
 
 def run_grade(options) -> int:
     from autograder.course import CourseError, load_course
-    from autograder.intake import grade_paths
+    from autograder.grading.paths import grade_paths
     from autograder.kernel.isolation import require_isolation
     from autograder.terminal import show_result
 
     if options.require_isolation:
         require_isolation(options.require_isolation)
+        os.environ["COURSE_ISOLATION"] = options.require_isolation
     if not options.paths:
         return _grade_class(options, force=options.force)
     chosen = (options.student, options.notebook, options.workers, options.scheduler)
@@ -167,7 +260,7 @@ def run_grade(options) -> int:
             "grading/submitted; leave the paths out, or leave these out."
         )
     failed = False
-    for found in grade_paths(options.paths, load_course()):
+    for found in grade_paths(options.paths, load_course(), options.assignment):
         failed |= "error" in found
         if options.json:
             print(json.dumps(found, ensure_ascii=False, allow_nan=False), flush=True)
@@ -177,35 +270,52 @@ def run_grade(options) -> int:
 
 
 def run_regrade(options) -> int:
-    from autograder.course import load_course
-    from autograder.regrade import find_changes, show_changes
+    from autograder.classroom.regrade import (
+        find_changes,
+        preview_changes,
+        show_changes,
+        tell_once,
+    )
+    from autograder.course import load_assignment
 
-    status = _grade_class(options)
-    changes = find_changes(load_course(), options.student, options.notebook)
+    assignment = load_assignment(options.assignment)
+    graded: list[tuple[str, str, dict]] = []
+    status = _grade_class(options, tried=graded if options.dry_run else None)
+    if options.dry_run:
+        changes = preview_changes(assignment, graded)
+    else:
+        changes = find_changes(assignment, options.student, options.notebook)
     if options.json:
         for change in changes:
             print(json.dumps({"changed": change.to_dict()}, ensure_ascii=False), flush=True)
     else:
-        show_changes(changes)
+        show_changes(changes, options.dry_run)
+    if not options.dry_run:
+        tell_once(assignment, changes)
     return status
 
 
 def run_roster(options) -> int:
     from pathlib import Path
 
-    from autograder.course import CourseError, load_course
-    from autograder.gradebook import ClassGradebook
-    from autograder.roster import compare, find_roster, set_roster
+    from autograder.classroom.gradebook import ClassGradebook
+    from autograder.classroom.roster import compare, find_roster, set_roster
+    from autograder.course import CourseError, load_assignment
+    from autograder.intake.arrivals import find_students
 
-    course = load_course()
-    roster = set_roster(course, Path(options.file)) if options.file else find_roster(course)
+    assignment = load_assignment(options.assignment)
+    file = Path(options.file) if options.file else None
+    roster = find_roster(assignment) if file is None else None
+    if file is not None:
+        roster, told = set_roster(assignment, file)
+        if told:
+            print(told)
     if roster is None:
         raise CourseError("There is no roster yet: python -m autograder roster FILE.")
-    with ClassGradebook(course) as gradebook:
+    with ClassGradebook(assignment) as gradebook:
         for entry in roster.values():
             gradebook.register(entry)
-        submitted = gradebook.find_folders("*")[0].parent.parent
-    handed_in = [path.parent.name for path in submitted.glob(f"*/{course.assignment}")]
+    handed_in = list(find_students(assignment))
     unknown, missing = compare(roster, handed_in)
     print(f"The roster names {len(roster)} students; {len(handed_in)} have handed in.")
     for name in unknown:
@@ -215,56 +325,180 @@ def run_roster(options) -> int:
     return 0
 
 
+def run_collect(options) -> int:
+    from pathlib import Path
+
+    from autograder.classroom.collect import collect
+    from autograder.course import load_assignment
+
+    assignment = load_assignment(options.assignment)
+    done = collect(assignment, [Path(name) for name in options.downloads])
+    for student, file, when in done.placed:
+        print(f"{student}: {file}" + (f" ({when})" if when else " (when is not known)"))
+    for sentence in done.problems:
+        print(f"autograder: {sentence}", file=sys.stderr)
+    for label in done.unmatched:
+        print(f"not matched: {label} names nobody on the roster", file=sys.stderr)
+    people = len({student for student, _, _ in done.placed})
+    known = f"; {done.known} were there already" if done.known else ""
+    print(f"{len(done.placed)} files of {people} students were collected{known}.")
+    if done.unmatched:
+        print(f"{len(done.unmatched)} files could not be matched: correct the roster and collect again, "
+              f"or put them into {assignment.grading / 'submitted'}/<student>/{assignment.name}/.",
+              file=sys.stderr)  # fmt: skip
+    return int(bool(done.unmatched or done.problems))
+
+
+def run_feedback(options) -> int:
+    from pathlib import Path
+
+    from autograder.course import CourseError, load_assignment
+    from autograder.reports.feedback_files import clear_stale, make_pages, pack, write_mails
+    from autograder.terminal import track
+
+    assignment = load_assignment(options.assignment)
+    stale = clear_stale(assignment)
+    problems = make_pages(assignment, track(stale, "feedback"))
+    pages = assignment.grading / "feedback"
+    if not any(pages.glob(f"*/{assignment.name}/*.html")) and not problems:
+        raise CourseError("Nothing is graded yet: python -m autograder grade.")
+    print(f"Pages of {len(stale)} students were made in {pages}; all others are up to date.")
+    if options.system == "mail":
+        folder = Path(options.output or assignment.grading / "mail" / assignment.name)
+        count, unknown = write_mails(assignment, folder)
+        print(f"Written: {count} mails in {folder}")
+        if unknown:
+            print(f"No address is known for {', '.join(unknown)}.", file=sys.stderr)
+    elif options.system:
+        name = assignment.name_output(f"feedback-{options.system}.zip")
+        path = Path(options.output or assignment.grading / name)
+        count, left_out = pack(assignment, options.system, path)
+        print(f"Written: {path}, with the pages of {count} students")
+        if left_out:
+            print(f"Not in it, because their work did not come from {options.system}: "
+                  f"{', '.join(left_out)}.", file=sys.stderr)  # fmt: skip
+    for sentence in problems:
+        print(f"autograder: {sentence}", file=sys.stderr)
+    return int(bool(problems))
+
+
 def run_report(options) -> int:
     from pathlib import Path
 
-    from autograder.course import load_course
-    from autograder.report import write_report
+    from autograder.course import load_assignment
+    from autograder.reports.report import write_report
+    from autograder.terminal import waiting
 
-    course = load_course()
-    path = Path(options.output) if options.output else course.grading / "report.html"
-    write_report(course, path, anonymous=options.anonymous)
+    assignment = load_assignment(options.assignment)
+    place = assignment.grading / assignment.name_output("report.html")
+    path = Path(options.output) if options.output else place
+    with waiting("reading the class"):
+        write_report(assignment, path, anonymous=options.anonymous)
     print(f"Written: {path}")
+    return 0
+
+
+def run_mark(options) -> int:
+    from autograder.course import load_assignment
+    from autograder.marking.app import open_desk
+
+    open_desk(load_assignment(options.assignment), options.port, browser=not options.no_browser)
     return 0
 
 
 def run_grades(options) -> int:
     from pathlib import Path
 
-    from autograder.course import CourseError, load_course
-    from autograder.grades import work_out_grades, write_grades
-    from autograder.terminal import show_grades
+    from autograder.course import CourseError, load_assignment
+    from autograder.reports.grades import (
+        require_marked,
+        work_out_course,
+        work_out_grades,
+        write_course,
+        write_grades,
+    )
+    from autograder.terminal import show_grades, waiting
 
-    course = load_course()
-    grades, notes = work_out_grades(course, options.track)
+    assignment = load_assignment(options.assignment)
+    with waiting("adding up"):
+        if options.whole_course:
+            grades, notes = work_out_course(assignment.course, options.track)
+        else:
+            grades, notes = work_out_grades(assignment, options.track)
+    if options.whole_course:
+        single = [grade for total in grades for grade in total.grades.values()]
+        name = f"grades-course-{options.format}.csv"
+    else:
+        single = grades
+        name = assignment.name_output(f"grades-{options.format}.csv")
     explained = options.explain
-    for name in explained or []:
-        if name not in {grade.entry.student for grade in grades}:
-            raise CourseError(f"There is no grade for {name!r}.")
-    path = Path(options.output or course.grading / f"grades-{options.format}.csv")
-    write_grades(grades, course, options.format, path)
+    for student in explained or []:
+        if student not in {grade.entry.student for grade in grades}:
+            raise CourseError(f"There is no grade for {student!r}.")
     show_grades(grades, explained)
     for note in notes:
         print(note, file=sys.stderr)
+    if not options.unmarked_as_zero:
+        require_marked(single)
+    path = Path(options.output or assignment.grading / name)
+    if options.whole_course:
+        write_course(grades, assignment.course, options.format, path)
+    else:
+        write_grades(grades, assignment, options.format, path)
     print(f"Written: {path}")
+    return 0
+
+
+def run_history(options) -> int:
+    from autograder.course import load_course
+    from autograder.reports.history import tell_history
+
+    course = load_course()
+    wanted = (
+        [course.find(options.assignment)] if options.assignment else course.assignments.values()
+    )
+    for line in tell_history(list(wanted), options.student):
+        print(line)
+    return 0
+
+
+def run_forget(options) -> int:
+    from autograder.course import load_course
+    from autograder.reports.forget import forget
+
+    for line in forget(load_course(), options.student, really=options.yes):
+        print(line)
+    if not options.yes:
+        print("Nothing was deleted: say --yes to do it. It cannot be undone.")
     return 0
 
 
 def run_publish(options) -> int:
     from pathlib import Path
 
+    from autograder.authoring.answers import publish_answers
+    from autograder.authoring.publish import publish, verify
     from autograder.course import load_course
-    from autograder.publish import publish, verify
+    from autograder.terminal import waiting
 
     course, folder = load_course(), Path(options.folder)
     if options.verify:
-        for note in verify(course, folder):
+        with waiting("searching every file for answers"):
+            notes = verify(course, folder)
+        for note in notes:
             print(note)
         print(f"{folder}: complete, unchanged, and nothing of the instructors' is in it.")
         return 0
-    if "your-department" in course.students["address"]:
-        print("course.toml still has the example's address: badges and set-up cells point there.")
-    changed = publish(course, folder)
+    if options.answers:
+        for name in publish_answers(course, folder, options.assignment):
+            print(f"written: {folder / name}")
+        print(
+            f"{folder} holds the answers, without tests and mark schemes. Hand it out when the "
+            "deadline is over, extensions included."
+        )
+        return 0
+    with waiting("publishing"):
+        changed = publish(course, folder, options.assignment)
     for name in changed:
         print(f"written: {folder / name}")
     print(f"{folder}: {'up to date' if not changed else 'ready to be made public'}.")
@@ -274,34 +508,56 @@ def run_publish(options) -> int:
 def run_gradescope(options) -> int:
     from pathlib import Path
 
-    from autograder.course import load_course
-    from autograder.gradescope import make_gradescope_zip
+    from autograder.adapters.gradescope import make_gradescope_zip
+    from autograder.course import load_assignment
+    from autograder.terminal import waiting
 
-    known = make_gradescope_zip(load_course(), Path(options.path))
+    with waiting("packing the autograder"):
+        known = make_gradescope_zip(
+            load_assignment(options.assignment), Path(options.path), options.torch_index
+        )
     print(f"written: {options.path}. It holds solutions and the course's secret: keep it private.")
-    print(f"Its leaderboard can count the accuracy on: {', '.join(known)}.")
+    if known:
+        print(f"Its leaderboard can count the accuracy on: {', '.join(known)}.")
     return 0
 
 
 def run_demo(options) -> int:
-    from autograder.course import load_course
-    from autograder.demo import run_demo as play
+    from autograder.course import load_assignment, load_course
+    from autograder.demo.play import run_demo as play
 
-    play(load_course(), options.students, options.seed)
+    os.environ.setdefault("COURSE_ISOLATION", "process")  # its students are made up
+    name = options.assignment
+    assignments = [load_assignment(name)] if name else list(load_course().assignments.values())
+    play(assignments, options.students, options.seed)
     return 0
 
 
 def run_bench(options) -> int:
     import importlib
 
+    os.environ.setdefault("COURSE_ISOLATION", "process")  # its students are made up
     importlib.import_module(f"autograder.bench.{options.what}").run(options.json)
     return 0
 
 
-def run_doctor(options) -> int:
-    from autograder.doctor import run_doctor as examine
+def run_prove(options) -> int:
+    from autograder.course import CourseError
+    from autograder.proving.command import run
 
-    examine()
+    for name in ("seeds", "workers", "sample"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise CourseError(f"--{name} must be at least 1.")
+    return run(options)
+
+
+def run_doctor(options) -> int:
+    from autograder.kernel.doctor import run_doctor as examine
+    from autograder.terminal import waiting
+
+    with waiting("trying to break out"):
+        examine()
     return 0
 
 

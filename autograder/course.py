@@ -1,12 +1,15 @@
-"""Reads course.toml and knows where the course's folders are."""
+"""What the course says about itself: course.toml, an assignment.toml each, and the folders."""
 
 from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from functools import cache
 from pathlib import Path
+
+DEFAULT_ASSIGNMENT = "attention"  # what is meant where nobody names one
 
 
 class CourseError(Exception):
@@ -15,48 +18,100 @@ class CourseError(Exception):
 
 @dataclass(frozen=True)
 class NotebookPlan:
-    """One notebook of the assignment and the points it must hold."""
+    """One notebook of an assignment and the points it must hold."""
 
     name: str
     title: str
     auto: float
     manual: float
     pages: int  # for the written answers and figures, when printed
+    exercises: str  # the module in autograder/exercises/<assignment>/ that judges it
 
 
 @dataclass(frozen=True)
 class Course:
-    """What course.toml says, and the folders around it."""
+    """What course.toml says, and the assignments beside it."""
 
     root: Path
     id: str
     title: str
-    assignment: str
-    notebooks: tuple[NotebookPlan, ...]
-    sections: dict
     tracks: dict
     collaborators: dict
     students: dict
-
-    @property
-    def texts(self) -> Path:
-        return self.root / "notebooks" / self.assignment
-
-    @property
-    def source(self) -> Path:
-        return self.root / "source" / self.assignment
-
-    @property
-    def release(self) -> Path:
-        return self.root / "release" / self.assignment
+    marking: dict
+    weights: dict  # of the assignments in the course's total
+    hand_in: dict = field(default_factory=dict)  # where, and when each assignment is due
+    assignments: dict[str, Assignment] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def grading(self) -> Path:
         """The folder of everything about real students; COURSE_GRADING moves it."""
         return self.root / os.environ.get("COURSE_GRADING", "grading")
 
+    def find(self, name: str | None = None) -> Assignment:
+        """Return an assignment by its name; without one, the one that is meant then."""
+        if name is None and DEFAULT_ASSIGNMENT not in self.assignments:
+            return next(iter(self.assignments.values()))
+        if (name or DEFAULT_ASSIGNMENT) not in self.assignments:
+            raise CourseError(
+                f"There is no assignment {name!r}; notebooks/ holds: {', '.join(self.assignments)}."
+            )
+        return self.assignments[name or DEFAULT_ASSIGNMENT]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What one assignment.toml says, and where the assignment's files are."""
+
+    course: Course
+    name: str
+    title: str
+    notebooks: tuple[NotebookPlan, ...]
+    sections: dict
+    files: dict[str, str] = field(default_factory=dict)  # handed in too: what to say without it
+    warm_imports: tuple[str, ...] = ()  # what its notebooks import: ready before a kernel starts
+
+    @property
+    def root(self) -> Path:
+        return self.course.root
+
+    @property
+    def grading(self) -> Path:
+        return self.course.grading
+
+    @property
+    def due(self) -> datetime | None:
+        """When it is due, as course.toml says; a day without a time means its end."""
+        found = self.course.hand_in.get("due", {}).get(self.name)
+        if found is None or isinstance(found, datetime):
+            return found
+        return datetime(found.year, found.month, found.day, 23, 59)
+
+    @property
+    def texts(self) -> Path:
+        return self.root / "notebooks" / self.name
+
+    @property
+    def source(self) -> Path:
+        return self.root / "source" / self.name
+
+    @property
+    def release(self) -> Path:
+        return self.root / "release" / self.name
+
     def find_notebook(self, name: str) -> NotebookPlan | None:
         return next((plan for plan in self.notebooks if plan.name == name), None)
+
+    def find_rules(self, track: str) -> dict:
+        """Return how a track counts this assignment's sections; without tracks, all is required."""
+        return self.course.tracks.get(track, {}).get("sections", {}).get(self.name, {})
+
+    def name_output(self, file: str) -> str:
+        """Return the name of something written about this assignment, such as its report."""
+        if self.name == DEFAULT_ASSIGNMENT:
+            return file
+        stem, dot, suffix = file.rpartition(".")
+        return f"{stem}-{self.name}{dot}{suffix}"
 
 
 def find_root() -> Path:
@@ -68,58 +123,110 @@ def find_root() -> Path:
     raise CourseError("There is no course.toml here or above: run this from the course's folder.")
 
 
-@cache
 def load_course(root: Path | None = None) -> Course:
-    """Read course.toml, or say in one sentence what is wrong with it."""
-    root = root or find_root()
+    """Read course.toml and what it leads to, or say in one sentence what is wrong with it."""
+    return _read_course(root or find_root())
+
+
+@cache
+def _read_course(root: Path) -> Course:
     path = root / "course.toml"
-    try:
-        facts = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CourseError(f"{path} does not exist.") from None
-    except tomllib.TOMLDecodeError as problem:
-        raise CourseError(f"{path} is not valid TOML: {problem}.") from None
+    facts = _read_toml(path)
     try:
         course = Course(
             root=root,
             id=facts["course"]["id"],
             title=facts["course"]["title"],
-            assignment=facts["course"]["assignment"],
-            notebooks=tuple(NotebookPlan(**plan) for plan in facts["notebooks"]),
-            sections=facts.get("sections", {}),
             tracks=facts.get("tracks", {}),
             collaborators=facts["collaborators"],
             students=facts["students"],
+            marking=facts.get("marking", {}),
+            weights=facts.get("weights", {}),
+            hand_in=facts.get("hand_in", {}),
+        )
+    except KeyError as missing:
+        raise CourseError(f"{path} lacks the entry {missing}.") from None
+    texts = sorted((root / "notebooks").glob("*/assignment.toml"))
+    for text in sorted(texts, key=lambda found: found.parent.name != DEFAULT_ASSIGNMENT):
+        course.assignments[text.parent.name] = _read_assignment(course, text)
+    if not course.assignments:
+        raise CourseError(f"There is no assignment: {root / 'notebooks'}/*/assignment.toml.")
+    _check_rules(course, path)
+    return course
+
+
+def load_assignment(name: str | None = None, root: Path | None = None) -> Assignment:
+    """Read the course and return one assignment of it."""
+    return load_course(root).find(name)
+
+
+def _read_toml(path: Path) -> dict:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CourseError(f"{path} does not exist.") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise CourseError(f"{path} is not valid TOML: {problem}.") from None
+
+
+def _read_assignment(course: Course, path: Path) -> Assignment:
+    facts = _read_toml(path)
+    try:
+        assignment = Assignment(
+            course=course,
+            name=path.parent.name,
+            title=facts["title"],
+            notebooks=tuple(NotebookPlan(**plan) for plan in facts["notebooks"]),
+            sections=facts.get("sections", {}),
+            files=facts.get("files", {}),
+            warm_imports=tuple(facts.get("warm_imports", ())),
         )
     except KeyError as missing:
         raise CourseError(f"{path} lacks the entry {missing}.") from None
     except TypeError as problem:
         raise CourseError(
-            f"{path}: each [[notebooks]] entry needs exactly name, title, auto, manual and "
-            f"pages ({problem})."
+            f"{path}: each [[notebooks]] entry needs exactly name, title, auto, manual, pages and "
+            f"exercises ({problem})."
         ) from None
-    _check_rules(course, path)
-    return course
+    for section, described in assignment.sections.items():
+        if assignment.find_notebook(described.get("notebook", "")) is None:
+            raise CourseError(
+                f"{path}: section {section} names the notebook {described.get('notebook')!r}, "
+                "which is not among [[notebooks]]."
+            )
+    return assignment
 
 
 def _check_rules(course: Course, path: Path) -> None:
+    twice = course.marking.get("twice_percent", 0)
+    if not isinstance(twice, int | float) or not 0 <= twice <= 100:
+        raise CourseError(f"{path}: [marking] twice_percent must be a number from 0 to 100.")
     for entry in ("package", "address", "branch"):
         if not course.students.get(entry):
             raise CourseError(f"{path}: [students] lacks the entry '{entry}'.")
-    for section, facts in course.sections.items():
-        if course.find_notebook(facts.get("notebook", "")) is None:
+    for name, due in course.hand_in.get("due", {}).items():
+        if name not in course.assignments:
+            raise CourseError(f"{path}: [hand_in] due names {name!r}, which is no assignment.")
+        if not isinstance(due, date):
             raise CourseError(
-                f"{path}: section {section} names the notebook {facts.get('notebook')!r}, "
-                "which is not among [[notebooks]]."
+                f"{path}: [hand_in] due.{name} must be a date and time such as 2030-03-01T18:00:00, "
+                "without quotes."
             )
-    for name, track in course.tracks.items():
-        for section, rule in track.get("sections", {}).items():
-            if section not in course.sections:
-                raise CourseError(
-                    f"{path}: track {name} speaks of section {section}, which is not defined."
-                )
-            if rule.get("counts") not in ("required", "extra"):
-                raise CourseError(
-                    f"{path}: in track {name}, section {section} must count as "
-                    f'"required" or "extra", not {rule.get("counts")!r}.'
-                )
+    for name in course.weights:
+        if name not in course.assignments:
+            raise CourseError(f"{path}: [weights] names {name!r}, which is no assignment.")
+    for track, facts in course.tracks.items():
+        for name, rules in facts.get("sections", {}).items():
+            if name not in course.assignments:
+                raise CourseError(f"{path}: track {track} speaks of {name!r}, no assignment.")
+            for section, rule in rules.items():
+                if section not in course.assignments[name].sections:
+                    raise CourseError(
+                        f"{path}: track {track} speaks of section {section}, which {name} does "
+                        "not define."
+                    )
+                if rule.get("counts") not in ("required", "extra"):
+                    raise CourseError(
+                        f"{path}: in track {track}, section {section} must count as "
+                        f'"required" or "extra", not {rule.get("counts")!r}.'
+                    )

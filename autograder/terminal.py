@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 MARKS = {"passed": "[green]✔[/]", "partial": "[yellow]◐[/]", "manual": "[dim]✎[/]"}
@@ -58,3 +61,27 @@ def show_grades(grades: list, explained: list[str] | None) -> None:
             console.print(f"[bold]{escape(grade.entry.student)}[/]")
             for line in grade.explain():
                 console.print(f"  {escape(line)}")
+
+
+def track(items, what: str):
+    """Go through items and show a bar, in a terminal, as soon as it takes longer than a moment."""
+    items = list(items)
+    if not console.is_terminal or not items:
+        return iter(items)
+    return _follow(items, what)
+
+
+def _follow(items: list, what: str):
+    columns = (TextColumn(what), BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        yield from progress.track(items)
+
+
+@contextlib.contextmanager
+def waiting(what: str):
+    """Show, in a terminal, that something goes on whose length is not known."""
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(what):
+        yield

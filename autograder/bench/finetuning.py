@@ -19,8 +19,9 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from autograder.bench import pipeline
-from course_utils import runtime, sentiment
-from course_utils.finetuning import make_like_length_dataloaders, measure_padding
+from course_utils import runtime
+from course_utils.sentiment import sources
+from course_utils.sentiment.finetuning import make_like_length_dataloaders, measure_padding
 
 ROUNDS = 3
 BATCH_SIZE = 32  # with it an epoch is enough to be well above chance, so accuracies can differ
@@ -36,8 +37,8 @@ def load_bench_datasets() -> tuple[dict, str]:
     """Return datasets of real sentences where COURSE_DATA names them; and what they are."""
     folder = runtime.data_dir()
     real = folder is not None and (folder / "sst2").is_dir()
-    splits = sentiment.locate_data().splits if real else sentiment.load_own_splits()
-    tokenizer = AutoTokenizer.from_pretrained(sentiment.OWN_MODEL)
+    splits = sources.locate_data().splits if real else sources.load_own_splits()
+    tokenizer = AutoTokenizer.from_pretrained(sources.OWN_MODEL)
     used = {split: splits[split] for split in ("train", "validation")}
     return pipeline.make_datasets(tokenizer, used), "SST-2" if real else "the course's own reviews"
 
@@ -45,7 +46,7 @@ def load_bench_datasets() -> tuple[dict, str]:
 def run_round(kind: str, datasets: dict, seed: int) -> tuple[float, float]:
     """Train for one epoch; return examples a second, and validation accuracy afterwards."""
     runtime.set_seed(seed)
-    model = AutoModelForSequenceClassification.from_pretrained(sentiment.OWN_MODEL)
+    model = AutoModelForSequenceClassification.from_pretrained(sources.OWN_MODEL)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4)
     began = time.perf_counter()
     loaders = make_loaders(kind, datasets)

@@ -29,21 +29,21 @@ from nbgrader.converters import Autograde, GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from autograder.blueprint import Blueprint, load_blueprints
-from autograder.classroom import Listener, Unit, grade_class
-from autograder.course import Course, load_course
-from autograder.gradebook import find_alembic
-from autograder.grading import grade_notebook
-from autograder.keepsakes import is_kept
+from autograder.blueprint import Blueprint, is_kept, load_blueprints
+from autograder.classroom.gradebook import find_alembic
+from autograder.classroom.run import Listener, Unit, grade_class
+from autograder.course import Assignment, load_assignment
+from autograder.demo.personas import fill_in, solve_all
+from autograder.grading.grade import grade_notebook
+from autograder.intake.read import read_notebook
+from autograder.intake.restore import restore
 from autograder.kernel import nursery
 from autograder.kernel.session import KernelSession
-from autograder.personas import fill_in, solve_all
-from autograder.submissions import read_notebook, restore
 
 IMPORTS = """\
 import datasets, ipywidgets, matplotlib.figure, torch, transformers
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
-from course_utils import plots
+from course_utils.plots import queries
 from course_utils.checks import check
 """  # what the notebooks import
 ROUNDS = 3
@@ -56,15 +56,15 @@ SCALE = (10, 240)
 
 def run(json: bool, students: int = STUDENTS, scale: bool = False) -> dict:
     """Measure everything; print a table, or with `json` one JSON object."""
-    course = load_course()
+    assignment = load_assignment()
     find_alembic()
     with tempfile.TemporaryDirectory() as scratch:
         result = {"bench": "grading", "students": students, "cores": os.cpu_count()}
         result |= measure_kernels()
-        result |= measure_class(course, Path(scratch).resolve(), students)
+        result |= measure_class(assignment, Path(scratch).resolve(), students)
         if scale:
             result["growth"] = [
-                measure_growth(course, Path(scratch).resolve() / f"scale-{size}", size)
+                measure_growth(assignment, Path(scratch).resolve() / f"scale-{size}", size)
                 for size in SCALE
             ]
     if json:
@@ -113,25 +113,27 @@ def _own_memory(pid: int) -> float:
     return sum(private) / 1024
 
 
-def measure_class(course: Course, scratch: Path, students: int) -> dict:
+def measure_class(assignment: Assignment, scratch: Path, students: int) -> dict:
     """Grade the same clean submissions by stock nbgrader (a sample) and by ours (all of them)."""
-    blueprints = load_blueprints(course)
+    blueprints = load_blueprints(assignment)
     names = [f"student{number:03}" for number in range(students)]
     sample = names[: min(STOCK_SAMPLE, students)]
-    _make_stock_course(course, blueprints, scratch)
+    _make_stock_course(assignment, blueprints, scratch)
     for name in names:
-        _hand_in(blueprints, scratch / "submitted" / name / course.assignment)
+        _hand_in(blueprints, scratch / "submitted" / name / assignment.name)
 
     stock_scores, stock_seconds = {}, []
     for name in sample:
         started = time.perf_counter()
-        _autograde_by_stock(course, scratch, name)
+        _autograde_by_stock(assignment, scratch, name)
         stock_seconds.append(time.perf_counter() - started)
-        stock_scores[name] = _read_scores(scratch / "gradebook.db", "stock", course, name)
+        stock_scores[name] = _read_scores(scratch / "gradebook.db", "stock", assignment, name)
 
-    ours = grade_by_ours(course, scratch / "ours", scratch / "submitted")
+    ours = grade_by_ours(assignment, scratch / "ours", scratch / "submitted")
     scores = {
-        name: _read_scores(scratch / "ours" / "gradebook.db", course.id, course, name)
+        name: _read_scores(
+            scratch / "ours" / "gradebook.db", assignment.course.id, assignment, name
+        )
         for name in sample
     }
     stock = statistics.median(stock_seconds)
@@ -152,7 +154,7 @@ def measure_class(course: Course, scratch: Path, students: int) -> dict:
     }
 
 
-def grade_by_ours(course: Course, folder: Path, submitted: Path) -> dict:
+def grade_by_ours(assignment: Assignment, folder: Path, submitted: Path) -> dict:
     """Grade a class from nothing, warm process included, in a grading folder of its own."""
     folder.mkdir()
     (folder / "submitted").symlink_to(submitted)
@@ -162,7 +164,7 @@ def grade_by_ours(course: Course, folder: Path, submitted: Path) -> dict:
     os.environ["COURSE_GRADING"] = str(folder)
     try:
         watch.started = time.perf_counter()
-        summary = grade_class(course, listener=watch)
+        summary = grade_class(assignment, listener=watch)
         seconds = time.perf_counter() - watch.started
         assert not summary.problems, summary.problems
     finally:
@@ -176,7 +178,7 @@ def grade_by_ours(course: Course, folder: Path, submitted: Path) -> dict:
     return {
         "class_seconds": seconds,
         "cold_seconds": watch.first - statistics.median(watch.notebook_seconds),
-        "submission_seconds": _measure_one(course, folder),
+        "submission_seconds": _measure_one(assignment, folder),
         "submission_seconds_in_class": statistics.median(one),
         "times": {name: value / len(one) for name, value in parts.items()},
         "memory_early_mb": watch.memory[min(len(watch.memory) - 1, 29)],
@@ -184,26 +186,26 @@ def grade_by_ours(course: Course, folder: Path, submitted: Path) -> dict:
     }
 
 
-def _measure_one(course: Course, folder: Path) -> float:
+def _measure_one(assignment: Assignment, folder: Path) -> float:
     """Time one submission by itself, the warm process up: read, run, judged, three notebooks."""
-    place = str(next((folder / "submitted").iterdir()) / course.assignment)
+    place = str(next((folder / "submitted").iterdir()) / assignment.name)
     rounds = []
     for _ in range(ROUNDS):
         started = time.perf_counter()
         for path in sorted(Path(place).glob("*.ipynb")):
-            blueprint = load_blueprints(course)[path.stem]
+            blueprint = load_blueprints(assignment)[path.stem]
             restored = restore(read_notebook(path), blueprint)
-            grade_notebook(restored.notebook, blueprint, Path(place))
+            grade_notebook(restored, blueprint, Path(place))
         rounds.append(time.perf_counter() - started)
     return statistics.median(rounds)
 
 
-def measure_growth(course: Course, scratch: Path, students: int) -> dict:
+def measure_growth(assignment: Assignment, scratch: Path, students: int) -> dict:
     """Grade a class of another size; return how long it took and how much memory the end had."""
-    blueprints = load_blueprints(course)
+    blueprints = load_blueprints(assignment)
     for number in range(students):
-        _hand_in(blueprints, scratch / "submitted" / f"student{number:03}" / course.assignment)
-    ours = grade_by_ours(course, scratch / "ours", scratch / "submitted")
+        _hand_in(blueprints, scratch / "submitted" / f"student{number:03}" / assignment.name)
+    ours = grade_by_ours(assignment, scratch / "ours", scratch / "submitted")
     warm = ours["class_seconds"] - ours["cold_seconds"]
     return {
         "students": students,
@@ -233,15 +235,17 @@ class _Watch(Listener):
         self.memory.append(pages * os.sysconf("SC_PAGESIZE") / 2**20)
 
 
-def _make_stock_course(course: Course, blueprints: dict[str, Blueprint], scratch: Path) -> None:
+def _make_stock_course(
+    assignment: Assignment, blueprints: dict[str, Blueprint], scratch: Path
+) -> None:
     """Lay out a plain nbgrader course with the same source; training cells run on neither side."""
-    shutil.copytree(course.source, scratch / "source" / course.assignment)
+    shutil.copytree(assignment.source, scratch / "source" / assignment.name)
     for name in blueprints:
-        path = scratch / "source" / course.assignment / f"{name}.ipynb"
+        path = scratch / "source" / assignment.name / f"{name}.ipynb"
         notebook = nbformat.read(path, as_version=4)
         _drop_kept(notebook)
         nbformat.write(notebook, path)
-    converter = GenerateAssignment(**_stock_settings(course, scratch))
+    converter = GenerateAssignment(**_stock_settings(assignment, scratch))
     converter.start()
 
 
@@ -257,25 +261,27 @@ def _hand_in(blueprints: dict[str, Blueprint], folder: Path) -> None:
         nbformat.write(notebook, folder / f"{name}.ipynb")
 
 
-def _stock_settings(course: Course, scratch: Path, student: str = "*") -> dict:
+def _stock_settings(assignment: Assignment, scratch: Path, student: str = "*") -> dict:
     config = Config()
     config.CourseDirectory.root = str(scratch)
     config.CourseDirectory.course_id = "stock"
     config.Execute.timeout = 300
     directory = CourseDirectory(config=config)
-    directory.assignment_id, directory.student_id = course.assignment, student
+    directory.assignment_id, directory.student_id = assignment.name, student
     log = logging.getLogger("autograder.bench")
     log.setLevel(logging.CRITICAL)
     return {"coursedir": directory, "config": config, "log": log}
 
 
-def _autograde_by_stock(course: Course, scratch: Path, student: str) -> None:
-    Autograde(**_stock_settings(course, scratch, student)).start()
+def _autograde_by_stock(assignment: Assignment, scratch: Path, student: str) -> None:
+    Autograde(**_stock_settings(assignment, scratch, student)).start()
 
 
-def _read_scores(database: Path, course_id: str, course: Course, student: str) -> dict[str, float]:
+def _read_scores(
+    database: Path, course_id: str, assignment: Assignment, student: str
+) -> dict[str, float]:
     with Gradebook(f"sqlite:///{database}", course_id) as gradebook:
-        submission = gradebook.find_submission(course.assignment, student)
+        submission = gradebook.find_submission(assignment.name, student)
         return {
             grade.name: grade.auto_score
             for notebook in submission.notebooks

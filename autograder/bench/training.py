@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json as json_format
-import resource
 import statistics
 import subprocess
 import sys
@@ -23,9 +22,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from autograder.experiments import dot_product, init_qkv_proj
+from autograder.experiments.language_model import dot_product, init_qkv_proj
 from course_utils import runtime
-from course_utils.corpus import (
+from course_utils.language_model.corpus import (
     MAX_TOKENS,
     PAD,
     Corpus,
@@ -34,8 +33,8 @@ from course_utils.corpus import (
     make_batches,
     pad_batch,
 )
-from course_utils.gpt import GPT, GPTConfig
-from course_utils.training import Settings, make_optimizer, take_step
+from course_utils.language_model.gpt import GPT, GPTConfig
+from course_utils.language_model.training import Settings, make_optimizer, take_step
 
 ROUNDS = 5
 PLAIN_STEPS = 3  # a round
@@ -155,6 +154,8 @@ def read_peak() -> float:
     if status.exists():  # on Linux getrusage would count the parent's memory before exec, too
         line = next(row for row in status.read_text().splitlines() if row.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
+    import resource  # not on every system
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2  # macOS counts in bytes
 
 

@@ -1,56 +1,50 @@
-"""Every exercise of the course, by the name the learner defines."""
+"""What is right, what is asked, known mistakes and accepted variants: one package per assignment.
+
+A notebook's exercises are a module `autograder.exercises.<assignment>.<module>` with a list
+`EXERCISES`; which module it is stands in the assignment's assignment.toml.
+"""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+import importlib
+import importlib.util
+import sys
+from functools import cache
 
-from autograder.exercises import attention, finetuning, query_crafting
+from autograder.course import CourseError
 from autograder.exercises.base import Exercise, Mistake, Ruling
 
-if TYPE_CHECKING:
-    from autograder.judge import Verdict
 
-_MODULES = (query_crafting, attention, finetuning)
-EXERCISES: dict[str, Exercise] = {
-    exercise.name: exercise for module in _MODULES for exercise in module.EXERCISES
-}
-MODULES: dict[str, str] = {  # the module that an exercise is written in
-    exercise.name: module.__name__ for module in _MODULES for exercise in module.EXERCISES
-}
+@cache
+def find_exercises(module: str) -> dict[str, Exercise]:
+    """Return a module's exercises by name; `module` is named from autograder.exercises on.
 
-
-def grade_here(name: str, namespace: dict, points: float) -> float:
-    """Judge an exercise inside the process that solved it, for nbgrader without our config.
-
-    With our config this never runs: the judge asks from outside. When the config announces
-    that judge and this runs all the same, something is broken, and nothing may be graded.
+    >>> list(find_exercises("attention.query_crafting"))[:2]
+    ['q_select_first', 'Q_identity']
     """
-    from autograder.judge import add_stand_ins, choose_stand_ins, credit_second_try, decide
-    from autograder.kernel import wire
-
-    if os.environ.get("COURSE_JUDGE") == "outside":
-        raise RuntimeError(
-            "This cell should have been judged from outside the kernel: the grading hook is "
-            "broken. Do not use this score; run `nbgrader autograde` from the course's root."
-        )
-
-    def ask(exercise: Exercise, program: str) -> Verdict:
-        inputs = exercise.draw_inputs()
-        values = wire.load(wire.answer(program, namespace, wire.dump(inputs)))
-        return decide(exercise, points, "ok", values, inputs)
-
-    exercise = EXERCISES[name]
-    verdict = ask(exercise, exercise.program)
-    if verdict.status != "passed" and exercise.builds_on:
-        pieces = {piece: ask(EXERCISES[piece], EXERCISES[piece].program)
-                  for piece in exercise.builds_on}  # fmt: skip
-        failed = choose_stand_ins(exercise, {k: v.status for k, v in pieces.items()})
-        if failed:
-            program = add_stand_ins(exercise, [EXERCISES[piece].reference for piece in failed])
-            verdict = credit_second_try(verdict, ask(exercise, program), failed)
-    print("\n".join(verdict.messages))
-    return verdict.score
+    full = f"autograder.exercises.{module}"
+    try:
+        found = importlib.import_module(full)
+    except ModuleNotFoundError as problem:
+        if not full.startswith(problem.name or " "):
+            raise
+        raise CourseError(
+            f"There is no module {full}: an assignment.toml names it as `exercises`."
+        ) from None
+    return {exercise.name: exercise for exercise in found.EXERCISES}
 
 
-__all__ = ["EXERCISES", "MODULES", "Exercise", "Mistake", "Ruling", "grade_here"]
+def find_leaderboard(assignment: str):
+    """Return the module that counts an assignment's result again for a leaderboard, or None."""
+    name = f"autograder.exercises.{assignment}.leaderboard"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
+def warm_up(module: str) -> None:
+    """Import what judging a module's exercises needs later and takes seconds to import."""
+    find_exercises(module)
+    for name in getattr(sys.modules[f"autograder.exercises.{module}"], "SLOW_IMPORTS", ()):
+        importlib.import_module(name)
+
+
+__all__ = ["Exercise", "Mistake", "Ruling", "find_exercises", "find_leaderboard", "warm_up"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 SENTENCE = "It ran out of memory: it asked for more than a grading kernel has (about 4 GB)."
+DISK_SENTENCE = "It wrote more files than a grading kernel may, and was stopped."
 _SIGNS = ("memoryerror", "can't allocate memory", "cannot allocate memory", "bad_alloc")
 
 

@@ -19,24 +19,27 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
-from autograder.kernel import walls
+from autograder.kernel import walls, watch
 
 WARM_IMPORTS = (
-    "numpy", "torch", "torch.nn.functional", "torch._dynamo", "matplotlib.figure",
+    "numpy", "torch", "torch.nn.functional", "matplotlib.figure",
     "matplotlib.backends.backend_agg", "ipywidgets", "tqdm.auto",
-    "transformers", "transformers.models.auto.modeling_auto",
-    "transformers.models.auto.tokenization_auto",
-    "transformers.models.roberta.modeling_roberta", "datasets",
-    "course_utils.plots", "course_utils.checks", "course_utils.queries",
-    "course_utils.attention_plots", "course_utils.evaluation", "course_utils.parity",
+    "course_utils.plots", "course_utils.checks",
     "ipykernel.kernelapp", "IPython.core.completer", "matplotlib_inline.backend_inline",
     # What a kernel imports by itself as it starts, and what it shows an error with.
     "ipykernel.debugger", "IPython.core.completerlib", "IPython.core.oinspect", "IPython.extensions",
     "sqlite3", "tornado.queues", "tornado.platform.asyncio", "encodings.idna",
     "stack_data", "pygments.formatters.terminal256", "pygments.styles",
 )  # fmt: skip
+# What of the grader's environment a student's kernel may have.
+KEPT_VARIABLES = (
+    "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT",
+    "OMP_NUM_THREADS", "JUPYTER_PATH", "JUPYTER_DATA_DIR",
+)  # fmt: skip
+_TO_FIND_PYTHON = ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH")
 _PATIENCE = 120  # seconds that the imports, or a fork on a busy machine, may take
 
 
@@ -60,11 +63,13 @@ class WarmProcess:
     def __init__(self, status: socket.socket, pid: int, standing: list[str]):
         self._status, self.pid, self.walls = status, pid, standing
         self.returncode: int | None = None
+        self.excess = ""  # what it had used up when its keeper ended it: "memory" or "disk"
 
     def poll(self) -> int | None:
         if self.returncode is None and select.select([self._status], [], [], 0)[0]:
             report = _receive(self._status)
             self.returncode = report.get("exit", -signal.SIGKILL) if report else -signal.SIGKILL
+            self.excess = str(report.get("excess", "")) if report else ""
             self._status.close()
         return self.returncode
 
@@ -88,17 +93,24 @@ class WarmProcess:
 class Nursery:
     """The grader's end of one warm process."""
 
-    def __init__(self) -> None:
+    def __init__(self, imports: Iterable[str] = ()) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "autograder.kernel.nursery", str(theirs.fileno())],
+                [
+                    sys.executable,
+                    "-m",
+                    "autograder.kernel.nursery",
+                    str(theirs.fileno()),
+                    *imports,
+                ],
                 pass_fds=[theirs.fileno()],
                 cwd=Path(__file__).resolve().parents[2],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=os.environ
+                # A fork shows what its parent began with in /proc/self/environ: no tokens there.
+                env={k: os.environ[k] for k in KEPT_VARIABLES + _TO_FIND_PYTHON if k in os.environ}
                 | {
                     "HF_HUB_OFFLINE": "1",
                     "OMP_NUM_THREADS": "1",  # kernels run side by side: a thread each is fastest
@@ -151,6 +163,12 @@ class Nursery:
 _shared: Nursery | None = None
 _shared_by = 0
 _sharing = threading.Lock()
+_wanted: set[str] = set()
+
+
+def want(imports: Iterable[str]) -> None:
+    """Say what the notebooks to come import. What is said too late they import themselves."""
+    _wanted.update(imports)
 
 
 def share_nursery() -> Nursery:
@@ -162,7 +180,7 @@ def share_nursery() -> Nursery:
                 _shared.close()
             _shared = None
         if _shared is None:
-            _shared, _shared_by = Nursery(), os.getpid()
+            _shared, _shared_by = Nursery(sorted(_wanted)), os.getpid()
         return _shared
 
 
@@ -200,17 +218,17 @@ def _receive(connection: socket.socket) -> dict | None:
 # ------------------------------------------------------------------------- the warm process
 
 
-def main(number: int) -> None:
+def main(number: int, imports: Iterable[str]) -> None:
     """Import everything, then fork a kernel for each request until the grader is gone."""
     walls.die_with_parent()
-    _import_all()
-    flags = walls.can_unshare()
+    _import_all((*WARM_IMPORTS, *imports))
+    flags, in_the_way = walls.choose_namespaces()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers report by themselves
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
     gc.collect()
     gc.freeze()  # what is here now will not be touched, so it stays shared
     with socket.socket(fileno=number) as grader:
-        grader.sendall(json.dumps({"ready": True, "flags": flags}).encode() + b"\n")
+        _send(grader, {"ready": True, "flags": flags, "in the way": in_the_way})
         while True:
             data, descriptors, _, _ = socket.recv_fds(grader, 1 << 20, 1)
             if not data:
@@ -224,10 +242,10 @@ def main(number: int) -> None:
                 os.close(descriptor)
 
 
-def _import_all() -> None:
+def _import_all(names: Iterable[str]) -> None:
     import importlib
 
-    for name in WARM_IMPORTS:
+    for name in names:
         with contextlib.suppress(ImportError):  # a plain kernel would find out in its own time
             importlib.import_module(name)
 
@@ -235,6 +253,7 @@ def _import_all() -> None:
 def _keep(request: dict, flags: int, status: socket.socket) -> None:
     """Be a kernel's keeper: make it, report it, wait for it, and end it when the grader is gone."""
     walls.die_with_parent()
+    walls.adopt_orphans()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     flags = flags if request["walls"] else 0
@@ -259,15 +278,34 @@ def _keep(request: dict, flags: int, status: socket.socket) -> None:
         _send(status, {"error": report.get("error", "the kernel died before it stood")})
         return
     _send(status, {"pid": kernel, "walls": report["walls"]})
-    watched = os.pidfd_open(kernel)
+    watched, excess = os.pidfd_open(kernel), ""
+    budget = _make_budget(request, report["walls"]) if request["walls"] else None
     while True:
-        awake = select.select([watched, status], [], [])[0]
+        awake = select.select([watched, status], [], [], watch.INTERVAL if budget else None)[0]
         if watched in awake:
             code = os.waitstatus_to_exitcode(os.waitpid(kernel, 0)[1])
-            _send(status, {"exit": code})
+            watch.end_all()
+            _send(status, {"exit": code, "excess": excess})
             return
+        if not awake:
+            excess = excess or watch.find_excess(budget)
+            if not excess:
+                continue
         with contextlib.suppress(ProcessLookupError):
-            os.kill(kernel, signal.SIGKILL)  # the grader is gone
+            os.kill(kernel, signal.SIGKILL)  # it takes too much, or the grader is gone
+
+
+def _make_budget(request: dict, standing: list[str]) -> watch.Budget:
+    """Say what to count: with a root of its own, a kernel's files lie in memory."""
+    limits = walls.Limits(**request["limits"])
+    own_root = "files" in standing
+    folders = {request["channel"]: limits.channel_size}
+    if not own_root:
+        folders[request["folder"]] = limits.folder_size
+    in_memory = (request["folder"], *(f"/{name}" for name in walls.IN_MEMORY))
+    return watch.Budget(
+        limits.whole_memory, folders, in_memory if own_root else (), own_proc=own_root
+    )
 
 
 def _send(status: socket.socket, report: dict) -> None:
@@ -285,6 +323,7 @@ def _become_kernel(request: dict, flags: int, identity: int | None, told: int) -
             os.dup2(os.open(os.devnull, os.O_RDWR), stream)
         standing = ["process"]
         if request["walls"]:
+            walls.offer_to_the_memory_killer()
             plan = walls.Plan(
                 folder=request["folder"],
                 channel=request["channel"],
@@ -297,8 +336,8 @@ def _become_kernel(request: dict, flags: int, identity: int | None, told: int) -
             os.chdir(request["folder"])
         os.environ.clear()
         os.environ.update(request["env"])
-        if request["walls"] and "files" not in standing:
-            _live_in(request["folder"])
+        if request["walls"]:  # the grader's temporary folder is not there, or not to be written to
+            _live_in(request["folder"], "/tmp" if "files" in standing else request["folder"])
         os.environ.setdefault("HOME", request["folder"])  # nobody knows this user's
         os.write(told, json.dumps({"walls": standing}).encode() + b"\n")
         os.close(told)
@@ -314,11 +353,13 @@ def _become_kernel(request: dict, flags: int, identity: int | None, told: int) -
         os._exit(code)
 
 
-def _live_in(folder: str) -> None:
-    """Make the work folder home and temporary folder too, where no others may be written to."""
+def _live_in(folder: str, temporary: str) -> None:
+    """Make the work folder home, and a folder that may be written to the temporary one."""
     import tempfile
 
-    os.environ.update(HOME=folder, TMPDIR=folder)
+    os.environ["TMPDIR"] = temporary
+    if temporary == folder:
+        os.environ["HOME"] = folder
     tempfile.tempdir = None
 
 
@@ -350,4 +391,4 @@ def _run(request: dict) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,21 +21,24 @@ from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import KernelProvisionerFactory
 from nbformat import NotebookNode
 
+from autograder import budgets
+from autograder.course import CourseError
+from autograder.files import remove_tree
 from autograder.kernel import wire
 from autograder.kernel.memory import is_out_of_memory
+from autograder.kernel.nursery import KEPT_VARIABLES
 from autograder.kernel.workfolder import fill_folder
 
 _WIRE_SOURCE = Path(wire.__file__).read_text(encoding="utf-8")
-_KEPT_VARIABLES = (
-    "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT",
-    "OMP_NUM_THREADS", "JUPYTER_PATH", "JUPYTER_DATA_DIR",
-)  # fmt: skip
 WITH_WALLS = True  # tests switch them off, to see what holds without
-LARGEST_OUTPUT = 2 * 2**20  # characters that one cell may show
 _CUT = "[The rest of this cell's output was too long and was left out.]\n"
+_LONGEST_SOCKET = 100  # characters of a socket's name; Linux allows 107
 _PATIENCE = 5  # seconds that a kernel gets to react to an interrupt
 _PATIENCE_START = 120  # seconds that a kernel on a busy machine gets to answer at all
 _LOOK_AGAIN = 0.1  # seconds of silence after which we look whether a kernel is still alive
+_STALL = 1.0  # seconds between two looks after which it was we who were held up, not the kernel
+_LONGEST_STALL = 120  # seconds that a kernel gets back in all for such waits
+_DRAIN = 2  # seconds after the deadline in which what has arrived is still read
 
 
 class _WalledSpecs(KernelSpecManager):
@@ -61,7 +62,8 @@ class _WalledSpecs(KernelSpecManager):
 class Run:
     """What came of running one cell, and its outputs.
 
-    `status` is "ok", "error", "timeout", "crashed" or "out of memory".
+    `status` is "ok", "error", "timeout", "crashed", "out of memory", "out of disk", or "used up":
+    the notebook's whole time was over before the cell began.
     """
 
     status: str
@@ -71,32 +73,45 @@ class Run:
 class KernelSession:
     """A kernel that is started on entry, replaced when it dies, and gone on exit."""
 
-    def __init__(self, folder: Path | None = None):
+    def __init__(self, folder: Path | None = None, seconds: float = budgets.WHOLE_SECONDS):
         self.folder = folder  # the submission's files, if there are any
+        self.seconds = seconds  # for all cells and questions, and for what is run again
         self.flags: list[str] = []  # what a person should know about them
         self.manager: KernelManager | None = None
         self.client = None
         self._finished: list[str] = []  # cells that worked, to be run again in a new kernel
+        self._end = 0.0  # when the whole time is over
 
     def __enter__(self) -> KernelSession:
-        self._scratch = tempfile.TemporaryDirectory(prefix="work-")
+        self._scratch = Path(tempfile.mkdtemp(prefix="work-"))
         try:
-            self.flags = fill_folder(self.folder, Path(self._scratch.name))
+            self.flags = fill_folder(self.folder, self._scratch)
             self._start()
         except BaseException:
-            self._scratch.cleanup()
+            remove_tree(self._scratch)
             raise
+        self._end = time.monotonic() + self.seconds
         return self
 
     def __exit__(self, *_) -> None:
         self._stop()
-        self._scratch.cleanup()
+        remove_tree(self._scratch)
 
     def run(self, code: str, timeout: float) -> Run:
         """Run one cell. A cell that hangs or kills the kernel costs only itself."""
+        if self._is_used_up():
+            return Run("used up")
         result = self._execute(code, timeout)
         if result.status == "error" and _ran_out_of_memory(result):
             result.status = "out of memory"
+        elif result.status == "crashed":
+            excess = getattr(self.manager.provisioner.process, "excess", "")
+            result.status = {"memory": "out of memory", "disk": "out of disk"}.get(
+                excess, "crashed"
+            )
+            if excess:
+                self._replace(timeout)
+                return result
         if result.status in ("ok", "error"):
             self._finished.append(code)
         elif result.status == "out of memory" and self._has_room():
@@ -106,7 +121,12 @@ class KernelSession:
         return result
 
     def ask(self, program: str, inputs: dict, timeout: float) -> tuple[str, dict]:
-        """Run a judge's program in the kernel; return a status and the arrays it gave."""
+        """Run a judge's program in the kernel; return a status and the arrays it gave.
+
+        Nothing else comes out: whatever the kernel shows in the meantime is dropped.
+        """
+        if self._is_used_up():
+            return "used up", {}
         scope = f"_judge_{secrets.token_hex(8)}"
         setup = f"{scope} = {{}}\n__import__('builtins').exec({_WIRE_SOURCE!r}, {scope})"
         call = f"{scope}['answer']({program!r}, globals(), {wire.dump(inputs)!r})"
@@ -130,7 +150,7 @@ class KernelSession:
 
     def _launch(self) -> None:
         _register_provisioner()
-        self.channel = tempfile.mkdtemp(prefix="judge-")
+        self.channel = tempfile.mkdtemp(prefix="judge-", dir=find_short_folder())
         self.manager = KernelManager(
             kernel_name="attention-walled",
             kernel_spec_manager=_WalledSpecs(),
@@ -140,7 +160,7 @@ class KernelSession:
         if sys.platform != "win32":  # files that only we can open, instead of open ports
             self.manager.transport, self.manager.ip = "ipc", str(Path(self.channel) / "socket")
         self.manager.start_kernel(
-            cwd=self._scratch.name,
+            cwd=str(self._scratch),
             env=make_environment(),
             extra_arguments=["--HistoryManager.hist_file=:memory:"],
             stdout=subprocess.DEVNULL,
@@ -183,7 +203,7 @@ class KernelSession:
             self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
         self.manager.context.destroy(linger=0)
-        shutil.rmtree(self.channel, ignore_errors=True)
+        remove_tree(Path(self.channel))
         self.manager = self.client = None
 
     def _replace(self, timeout: float) -> None:
@@ -191,7 +211,12 @@ class KernelSession:
         self._stop()
         self._start()
         for code in self._finished:
+            if self._is_used_up():
+                return
             self._execute(code, timeout)
+
+    def _is_used_up(self) -> bool:
+        return time.monotonic() >= self._end
 
     def _is_responsive(self) -> bool:
         return self.manager.is_alive() and self._execute("", _PATIENCE).status == "ok"
@@ -214,8 +239,9 @@ class KernelSession:
             user_expressions=expressions,
         )
         outputs = _Outputs()
-        deadline = time.monotonic() + timeout
-        status = self._listen(request, deadline, outputs, reply)
+        now = time.monotonic()
+        left = max(self._end - now, _PATIENCE) if self._end else timeout
+        status = self._listen(request, now + min(timeout, left), outputs, reply)
         if status == "timeout":
             self.manager.interrupt_kernel()
             # Whatever the cell still says is read and dropped, so that it cannot be taken for
@@ -224,17 +250,27 @@ class KernelSession:
         return Run(status, outputs.kept)
 
     def _listen(self, request: str, deadline: float, outputs: _Outputs, reply: dict | None) -> str:
-        """Collect a request's outputs until the kernel is idle again; return how it ended."""
+        """Collect a request's outputs until the kernel is idle again; return how it ended.
+
+        When this process was held up itself, the kernel gets that time back, and an answer that
+        had come before the deadline counts, whenever we come to read it.
+        """
         status, idle, replied = "ok", False, False
+        looked, held_up = time.monotonic(), 0.0
         shell, iopub = self.client.shell_channel, self.client.iopub_channel
         poller = zmq.Poller()
         poller.register(shell.socket, zmq.POLLIN)
         poller.register(iopub.socket, zmq.POLLIN)
         while not (idle and replied):
-            left = deadline - time.monotonic()
-            if left <= 0:
+            now = time.monotonic()
+            if now - looked > _STALL:
+                deadline += min(now - looked, _LONGEST_STALL - held_up)
+                held_up = min(held_up + now - looked, _LONGEST_STALL)
+            looked = now
+            left = deadline - now
+            ready = dict(poller.poll(1000 * min(max(left, 0), _LOOK_AGAIN)))
+            if left <= 0 and (not ready or left < -_DRAIN):
                 return "timeout"
-            ready = dict(poller.poll(1000 * min(left, _LOOK_AGAIN)))
             if not ready and not self.manager.is_alive():
                 return "crashed"
             if iopub.socket in ready:
@@ -250,6 +286,19 @@ class KernelSession:
                     if reply is not None and isinstance(expressions, dict):
                         reply.update(expressions)
         return status
+
+
+def find_short_folder() -> str | None:
+    """Return where sockets can be: the system's temporary folder, unless its name is too long."""
+    if len(os.path.join(tempfile.gettempdir(), "judge-12345678", "socket-5")) <= _LONGEST_SOCKET:
+        return None
+    short = next((name for name in ("/tmp", "/var/tmp") if os.access(name, os.W_OK)), None)
+    if short is None:
+        raise CourseError(
+            f"The temporary folder {tempfile.gettempdir()} has too long a name for a socket: set "
+            "TMPDIR to a shorter one."
+        )
+    return short
 
 
 def _receive(channel) -> dict | None:
@@ -280,7 +329,7 @@ def _register_provisioner() -> None:
 
 def make_environment() -> dict[str, str]:
     """Return the environment a student's kernel gets: little of ours, nothing from the hub."""
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     return kept | {
         "NBGRADER_EXECUTION": "autograde",
         "COURSE_JUDGE": "outside",
@@ -303,7 +352,7 @@ class _Outputs:
 
     def __init__(self) -> None:
         self.kept: list[NotebookNode] = []
-        self._size = 0
+        self._size = self._count = 0
 
     def add(self, message: dict) -> bool:
         """Add one message; say whether the cell is done."""
@@ -320,7 +369,8 @@ class _Outputs:
             self.kept.clear()
         elif kind in ("stream", "display_data", "execute_result", "error"):
             self._size += len(json.dumps(content, default=str))
-            if self._size <= LARGEST_OUTPUT:
+            self._count += 1
+            if self._size <= budgets.LARGEST_OUTPUT and self._count <= budgets.MOST_MESSAGES:
                 self._append(nbformat.v4.output_from_msg(message))
             elif not self.kept or self.kept[-1].get("text") != _CUT:
                 self.kept.append(nbformat.v4.new_output("stream", name="stdout", text=_CUT))
@@ -337,14 +387,14 @@ class _Outputs:
 def _make_context() -> zmq.Context:
     """Return a context whose sockets drop a message that is far too large."""
     context = zmq.Context()
-    context.setsockopt(zmq.MAXMSGSIZE, wire.LIMIT)
+    context.setsockopt(zmq.MAXMSGSIZE, budgets.LARGEST_MESSAGE)
     context.setsockopt(zmq.LINGER, 0)  # nothing that was not sent is worth waiting for
     return context
 
 
 def _read_text(expression: dict | None) -> str:
-    """Return the string that a user expression evaluated to, or nothing."""
+    """Return the text that a user expression is shown as, or nothing."""
     try:
-        return ast.literal_eval(expression["data"]["text/plain"])
-    except (TypeError, KeyError, ValueError, SyntaxError):
+        return str(expression["data"]["text/plain"])
+    except (TypeError, KeyError):
         return ""

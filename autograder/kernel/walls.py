@@ -2,36 +2,47 @@
 
 `build_walls` is called in a freshly forked process, before any of the student's code. It applies
 what the system allows and returns which walls stand. Nothing here is assumed to have worked:
-`probe.py` tries to break out and reports what it could do.
+`isolation.py` tries to break out and reports what it could do.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
-import resource
+import platform
 import shutil
 import struct
+import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_libc = ctypes.CDLL(None, use_errno=True)
+from autograder import budgets
+from autograder.kernel import landlock, seccomp
+
+# This module is imported everywhere, and walls are built on Linux alone: see `nursery.is_possible`.
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 # unshare(2) and mount(2)
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (
     0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000,
 )  # fmt: skip
 _RDONLY, _NOSUID, _NODEV, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
-_LOCKED = {os.ST_RDONLY: 1, os.ST_NOSUID: 2, os.ST_NODEV: 4, os.ST_NOEXEC: 8, os.ST_NOATIME: 1024}
+_LOCKED = 1 | 2 | 4 | 8 | 1024  # read-only, nosuid, nodev, noexec, noatime: as statvfs(3) has them
 _MNT_DETACH = 2
+# pivot_root(2) has no function in the C library, and its number is another on each machine.
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "arm64": 41, "riscv64": 41, "loongarch64": 41,
+               "ppc64le": 203, "s390x": 217}  # fmt: skip
 # prctl(2)
-_PDEATHSIG, _DUMPABLE, _NO_NEW_PRIVS, _CAPBSET_DROP = 1, 4, 38, 24
+_PDEATHSIG, _DUMPABLE, _CHILD_SUBREAPER, _NO_NEW_PRIVS = 1, 4, 36, 38
 _SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/opt")
 _SYSTEM_FILES = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf",
     "/etc/mime.types", "/etc/fonts",
 )  # fmt: skip
+IN_MEMORY = ("tmp", "var/tmp", "dev/shm")  # file systems of a kernel's own
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
@@ -39,11 +50,13 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 class Limits:
     """What one kernel may use up."""
 
-    memory: int = 4 * 2**30  # bytes beyond what it is born with
-    processes: int = 128
-    open_files: int = 512
-    file_size: int = 256 * 2**20
-    folder_size: int = 512 * 2**20  # its work folder, and its temporary folder
+    memory: int = budgets.MEMORY  # bytes beyond what it is born with
+    whole_memory: int = budgets.WHOLE_MEMORY  # of it and its children, and of its files in memory
+    processes: int = budgets.PROCESSES
+    open_files: int = budgets.OPEN_FILES
+    file_size: int = budgets.FILE_SIZE
+    folder_size: int = budgets.FOLDER_SIZE  # its work folder, and its temporary folder
+    channel_size: int = budgets.CHANNEL_SIZE  # the folder of its sockets
 
 
 @dataclass(frozen=True)
@@ -57,20 +70,59 @@ class Plan:
     limits: Limits = field(default_factory=Limits)
 
 
-def can_unshare() -> int:
-    """Return the namespaces that this user may make, as flags; 0 when none."""
-    if not hasattr(_libc, "unshare"):
-        return 0
-    wanted = NEWNS | NEWUTS | NEWIPC | NEWPID | NEWNET
-    for flags in (wanted, wanted | NEWUSER):
-        if flags & NEWUSER and os.geteuid() == 0:
-            continue
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if _libc.unshare(flags) == 0 else 1)
-        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
-            return flags
-    return 0
+def choose_namespaces() -> tuple[int, str]:
+    """Return the namespaces that walls can be built with here, as flags, and what is in the way.
+
+    Everything is tried in a process of its own, with a new root in a scratch folder: a system may
+    let us make namespaces and refuse what has to be done inside. Then there are fewer walls, one
+    level down, and the words say why; with flags 0 there are no namespaces at all.
+    """
+    everything = NEWNS | NEWUTS | NEWIPC | NEWPID | NEWNET
+    as_user = 0 if os.geteuid() == 0 else NEWUSER
+    reasons = []
+    for flags in (everything | as_user, (everything & ~NEWNS) | as_user):
+        reason = _try_namespaces(flags)
+        if not reason:
+            return flags, "; ".join(reasons)
+        reasons.append(reason)
+    return 0, "; ".join(dict.fromkeys(reasons))
+
+
+def _try_namespaces(flags: int) -> str:
+    """Build a throw-away kernel's namespaces and root; return why that fails, or nothing."""
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chmod(scratch, 0o711)
+        plan = Plan(f"{scratch}/folder", f"{scratch}/channel", visible=())
+        os.mkdir(plan.folder)
+        os.mkdir(plan.channel)
+        reading, writing = os.pipe()
+        keeper = os.fork()
+        if keeper == 0:
+            os.close(reading)
+            _enter_namespaces(plan, flags, writing)
+        os.close(writing)
+        with os.fdopen(reading, encoding="utf-8", errors="replace") as pipe:
+            reason = pipe.read()
+        ended = os.waitstatus_to_exitcode(os.waitpid(keeper, 0)[1])
+    return reason or (f"the trial ended with status {ended}" if ended else "")
+
+
+def _enter_namespaces(plan: Plan, flags: int, told: int) -> None:
+    """Do, in a forked process, what a kernel's keeper and the kernel will do. Never returns."""
+    code = 1
+    try:
+        unshare(flags)
+        child = os.fork()  # a new process namespace begins with the next process
+        if child:
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        else:
+            if flags & NEWNS:
+                _change_root(plan)
+            code = 0
+    except BaseException as problem:
+        os.write(told, str(getattr(problem, "strerror", "") or problem).encode())
+    finally:
+        os._exit(code)
 
 
 def unshare(flags: int) -> None:
@@ -83,6 +135,17 @@ def unshare(flags: int) -> None:
         Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
 
 
+def adopt_orphans() -> None:
+    """Become the parent of whatever this process's children leave behind, so that it can be ended."""
+    _libc.prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def offer_to_the_memory_killer() -> None:
+    """When the machine runs out of memory, this process goes first, and not the grader."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("900")
+
+
 def die_with_parent() -> None:
     """Ask the kernel to end this process when the one that made it ends."""
     _libc.prctl(_PDEATHSIG, 9, 0, 0, 0)
@@ -91,19 +154,25 @@ def die_with_parent() -> None:
 def build_walls(plan: Plan, flags: int) -> list[str]:
     """Put up every wall that stands here; return their names. `flags` were unshared before."""
     walls = []
+    identity = plan.identity
     if flags & NEWNET:
         walls += ["processes", "network"]
     if flags & NEWNS:
         _change_root(plan)
         walls.append("files")
     else:
-        _give_to(plan.identity, Path(plan.folder), Path(plan.channel))
+        if not _can_others_import():
+            identity = (
+                None  # another user could not even start a kernel, as with Python under /root
+            )
+        _give_to(identity, Path(plan.folder), Path(plan.channel))
         os.chdir(plan.folder)
-        if _restrict_files(plan):
-            walls.append("files by Landlock")
+        walls += _restrict_files(plan)
     _set_limits(plan.limits)
-    _drop_rights(plan.identity)
+    _drop_rights(identity)
     die_with_parent()  # changing identity has taken this back
+    if seccomp.refuse_calls(_libc, keep_permissions=not flags & NEWNS):
+        walls.append("calls")
     return [*walls, "limits", "rights"]
 
 
@@ -118,7 +187,7 @@ def _change_root(plan: Plan) -> None:
     _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=16m,mode=755")
     size = f"size={plan.limits.folder_size},mode=1777"
     # First of all: what may be seen can lie below one of these.
-    for name in ("tmp", "var/tmp", "dev/shm"):
+    for name in IN_MEMORY:
         _mount("tmpfs", _make_folder(root / name), "tmpfs", _NOSUID | _NODEV, size)
     for name in (*_SYSTEM_FOLDERS, *_SYSTEM_FILES, *plan.visible):
         if os.path.islink(name) and name in _SYSTEM_FOLDERS:
@@ -139,13 +208,23 @@ def _change_root(plan: Plan) -> None:
         _mount("proc", _make_folder(root / "proc"), "proc", _NOSUID | _NODEV | 8)
     old = _make_folder(root / "old")
     os.chdir(root)
-    _call("syscall", 155, b".", b"old")  # pivot_root(2), which the C library does not offer
+    _call("syscall", _find_pivot_root(), b".", b"old")
     os.chdir("/")
     _call("umount2", b"/old", _MNT_DETACH)
     old = Path("/old")
     with contextlib.suppress(OSError):
         old.rmdir()
     os.chdir(plan.folder)
+
+
+def _find_pivot_root() -> int:
+    """Return the number of pivot_root(2) on this machine, or say that nobody told us."""
+    number = _PIVOT_ROOT.get(platform.machine())
+    if number is None or sys.maxsize < 2**32:  # 32-bit programs have numbers of their own
+        raise OSError(
+            errno.ENOSYS, f"the number of pivot_root on {platform.machine()} is not known"
+        )
+    return number
 
 
 def _place(root: Path, name: str) -> Path:
@@ -172,8 +251,7 @@ def _bind(source: str, target: Path, read_only: bool) -> None:
     _mount(source, target, None, _BIND)
     if read_only:
         # Flags that the original mount has may not be dropped in a user namespace.
-        found = os.statvfs(target).f_flag
-        kept = sum(flag for mark, flag in _LOCKED.items() if found & mark)
+        kept = os.statvfs(target).f_flag & _LOCKED
         _mount(None, target, None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV | kept)
 
 
@@ -186,43 +264,37 @@ def _give_to(identity: int | None, *folders: Path) -> None:
                 os.chown(Path(path) / name, identity, identity, follow_symlinks=False)
 
 
-# Landlock: the wall for systems where namespaces may not be made.
-_LANDLOCK_READ = 1 | 4 | 8  # execute, read file, read folder
-_LANDLOCK_ALL = (1 << 13) - 1  # every right on files that the first version knows
+def _can_others_import() -> bool:
+    """Say whether any user may read Python's own library and the packages that a kernel needs."""
+    needed = [sys.modules[name] for name in ("os", "numpy", "ipykernel") if name in sys.modules]
+    return all(
+        folder.stat().st_mode & 0o001  # may be entered by all
+        for module in needed
+        for folder in Path(module.__file__).resolve().parents
+    )
 
 
 def landlock_version() -> int:
     """Return the version of Landlock that this system has, or 0."""
-    return max(0, _libc.syscall(444, None, ctypes.c_size_t(0), 1))
+    return landlock.find_version(_libc)
 
 
-def _restrict_files(plan: Plan) -> bool:
-    if landlock_version() < 1:
-        return False
-    handled = struct.pack("=Q", _LANDLOCK_ALL)
-    ruleset = _libc.syscall(444, handled, ctypes.c_size_t(len(handled)), 0)
-    if ruleset < 0:
-        return False
-    rules = [(name, _LANDLOCK_READ) for name in (*_SYSTEM_FOLDERS, "/etc", *plan.visible)]
-    rules += [("/proc", _LANDLOCK_READ), ("/dev", _LANDLOCK_READ | 2)]
-    rules += [(name, _LANDLOCK_ALL) for name in (plan.folder, plan.channel)]
-    for name, rights in rules:
-        if not os.path.exists(name):
-            continue
-        allowed = rights if os.path.isdir(name) else rights & 7
-        opened = os.open(name, os.O_PATH | os.O_CLOEXEC)
-        _libc.syscall(445, ruleset, 1, struct.pack("=Qi", allowed, opened), 0)
-        os.close(opened)
-    _libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
-    restricted = _libc.syscall(446, ruleset, 0) == 0
-    os.close(ruleset)
-    return restricted
+def _restrict_files(plan: Plan) -> list[str]:
+    """Keep this process to what it may see, by Landlock; return the walls that stand then."""
+    return landlock.restrict(
+        _libc,
+        readable=[*_SYSTEM_FOLDERS, "/etc", "/proc", *plan.visible],
+        writable=[plan.folder, plan.channel],
+        devices=["/dev"],
+    )
 
 
 # ---------------------------------------------------------------------------- limits, rights
 
 
 def _set_limits(limits: Limits) -> None:
+    import resource  # not on every system, and this module is imported on all
+
     pages = int(Path("/proc/self/statm").read_text().split()[0]) if _has_proc() else 0
     born_with = pages * resource.getpagesize()
     for kind, amount in (

@@ -9,7 +9,7 @@ import json
 
 import numpy as np
 
-LIMIT = 64 * 1024 * 1024  # characters in one reply; far above what any exercise needs
+LIMIT = 16 * 1024 * 1024  # characters in one reply; far above what any exercise needs
 _DTYPES = {
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64",
@@ -22,6 +22,13 @@ class Missing:
 
 class Unusable(str):
     """Stands for a value that is not numbers; the text says what it is."""
+
+
+class Reply(str):
+    """A text that a kernel shows as it is, so that nothing has to be evaluated to read it."""
+
+    def __repr__(self):
+        return str.__str__(self)
 
 
 def encode(value):
@@ -93,7 +100,7 @@ def load(text):
         return {}
     try:
         coded = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return (
         {str(name): decode(value) for name, value in coded.items()} if type(coded) is dict else {}
@@ -107,4 +114,4 @@ def answer(program, namespace, inputs):
     """
     scope = {"Missing": Missing, "Unusable": Unusable}
     exec(compile(program, "<judge>", "exec"), scope)
-    return dump(scope["probe"](namespace, load(inputs)))
+    return Reply(dump(scope["probe"](namespace, load(inputs))))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import stat
 from pathlib import Path
 
-LARGEST_FILE = 50 * 2**20  # bytes
-LARGEST_FOLDER = 200 * 2**20
-MOST_FILES = 2000
+from autograder.budgets import DEEPEST_FOLDER, LARGEST_FILE, LARGEST_FOLDER, MOST_FILES
+from autograder.opener import is_plain, open_plain, walk
+from autograder.plain_text import clean_text
 
 
 def fill_folder(source: Path | None, target: Path) -> list[str]:
@@ -29,20 +30,36 @@ def fill_folder(source: Path | None, target: Path) -> list[str]:
         if _shadows_a_module(path):
             flags.append(f"{name} has the name of a package and was set aside")
             continue
-        for file in [path] if not path.is_dir() or path.is_symlink() else sorted(path.rglob("*")):
+        flags += [
+            f"{clean_text(str(link.relative_to(source)))} is a link or no ordinary file and was left out"
+            for link in _find_odd(path)
+        ]
+        for file in [path] if is_plain(path) else walk(path) if not path.is_symlink() else ():
             relative = file.relative_to(source)
-            if file.is_symlink() or not (file.is_file() or file.is_dir()):
-                flags.append(f"{relative} is a link or no ordinary file and was left out")
-                continue
-            if file.is_dir():
-                continue
             size, count = size + file.stat().st_size, count + 1
             if file.stat().st_size > LARGEST_FILE or size > LARGEST_FOLDER or count > MOST_FILES:
-                flags.append(f"{relative} and what follows it was too much and was left out")
+                shown = clean_text(str(relative))
+                flags.append(f"{shown} and what follows it was too much and was left out")
                 return flags
             (target / relative).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target / relative, follow_symlinks=False)
+            with open_plain(file) as content, open(target / relative, "wb") as copy:
+                shutil.copyfileobj(content, copy)
     return flags
+
+
+def _find_odd(path: Path) -> list[Path]:
+    """Return what is neither an ordinary file nor a folder, at a place or below it."""
+    found, level = [], [path]
+    for _ in range(DEEPEST_FOLDER):
+        below = []
+        for place in level:
+            mode = os.lstat(place).st_mode
+            if stat.S_ISDIR(mode):
+                below += [place / name for name in sorted(os.listdir(place))[:MOST_FILES]]
+            elif not stat.S_ISREG(mode):
+                found.append(place)
+        level = below[:MOST_FILES]
+    return found[:20]
 
 
 def _shadows_a_module(path: Path) -> bool:

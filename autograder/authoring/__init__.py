@@ -1,0 +1,1 @@
+"""Authors' text becomes source, release and answer numbers, and the students' repository."""

@@ -1,0 +1,41 @@
+"""What one submission may use up, all in one place. Whoever needs more is told so in a sentence."""
+
+from __future__ import annotations
+
+MB = 2**20
+GB = 2**30
+
+# ---------------------------------------------------------------------------- what arrives
+LARGEST_NOTEBOOK = 100 * MB  # bytes of one .ipynb
+LARGEST_EXPORT = 1 * MB  # bytes of one .py
+LARGEST_CODE = 400_000  # characters in all code cells of one notebook
+MOST_STATEMENTS = 10_000  # lines and semicolons in them
+LARGEST_TEXT = 20 * MB  # characters in all cells, pictures that are pasted as text included
+MOST_CELLS = 3_000  # of one notebook
+MOST_PARTS = 500_000  # brackets and braces in a notebook file: what reading it takes memory for
+MOST_OUTPUTS = 1_000  # of one cell, as handed in
+LARGEST_ZIP = 200 * MB  # packed
+LARGEST_CONTENT = 400 * MB  # unpacked
+MOST_FILES = 2_000  # in a zip, and beside a notebook
+MOST_ARRIVALS = 5_000  # files in one place; more is not a submission
+DEEPEST_FOLDER = 20  # folders within folders
+LARGEST_RECORD = 4 * MB  # of a small file that says what a submission holds
+
+# --------------------------------------------------------------------- what a kernel is given
+LARGEST_FILE = 50 * MB  # of the files beside a notebook
+LARGEST_FOLDER = 200 * MB
+
+# ------------------------------------------------------------------------ what a kernel takes
+CELL_SECONDS = 60  # one cell of a student's notebook
+ASK_SECONDS = 30  # the judge's questions about one exercise
+WHOLE_SECONDS = 600  # one notebook: all its cells, questions and what is run again after a crash
+MEMORY = 4 * GB  # of one process, beyond what it is born with
+WHOLE_MEMORY = 5 * GB  # of a kernel and all its children together, shared memory included
+PROCESSES = 128
+OPEN_FILES = 512
+FILE_SIZE = 256 * MB
+FOLDER_SIZE = 512 * MB  # its work folder, and its temporary folder
+CHANNEL_SIZE = 16 * MB  # the folder of its sockets
+LARGEST_OUTPUT = 2 * MB  # characters that one cell may show
+MOST_MESSAGES = 20_000  # that one cell may send
+LARGEST_MESSAGE = 16 * MB  # bytes

@@ -1,0 +1,242 @@
+"""The roster: who takes the course, on which track, and who has more time.
+
+A CSV with the columns `student` (the folder's name), `name`, `track` and `extension_days`, and, for
+exports, `email`, `lms_id`, `sis_id`, `login` and `section`; only `student` has to be there. What Canvas,
+Moodle and Blackboard export is taken as it comes, in whatever encoding a spreadsheet saved it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from autograder.course import Assignment, CourseError
+from autograder.files import replace_file
+
+COLUMNS = (
+    "student", "name", "track", "extension_days", "email", "lms_id", "login", "section", "sis_id"
+)  # fmt: skip
+
+# What the columns of learning systems are for us. The first that is there and filled names the
+# student's folder.
+_SYSTEMS = {
+    "Canvas": {
+        "needs": ("student", "id"),
+        "student": ("sis login id", "sis user id", "id"),
+        "columns": {"student": "name", "id": "lms_id", "sis user id": "sis_id",
+                    "sis login id": "login", "section": "section"},
+    },
+    "Blackboard": {
+        "needs": ("username", "student id"),
+        "student": ("username", "student id"),
+        "columns": {"last name": "last", "first name": "first", "username": "login",
+                    "student id": "lms_id", "email": "email"},
+    },
+    "Moodle": {
+        "needs": ("email address",),
+        "student": ("username", "id number", "email address"),
+        "columns": {"first name": "first", "last name": "last", "surname": "last",
+                    "full name": "name", "username": "login", "id number": "lms_id",
+                    "email address": "email", "groups": "section"},
+    },
+}  # fmt: skip
+_NOBODY = ("points possible", "student, test", "test student", "teststudent")  # Canvas's own lines
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One student of the roster. `extension` is None where nothing is said about it."""
+
+    student: str
+    name: str = ""
+    track: str | None = None
+    extension: timedelta | None = None
+    email: str = ""
+    lms_id: str = ""
+    login: str = ""
+    section: str = ""
+    sis_id: str = ""
+
+    @property
+    def first_name(self) -> str:
+        """What stands before the last word, or after a comma."""
+        _, comma, first = self.name.partition(",")
+        return first.strip() if comma else self.name.rpartition(" ")[0].strip()
+
+    @property
+    def last_name(self) -> str:
+        last, comma, _ = self.name.partition(",")
+        return last.strip() if comma else self.name.rpartition(" ")[2].strip()
+
+
+def find_roster(assignment: Assignment) -> dict[str, Entry] | None:
+    """Return the class's roster by student, or None when there is none."""
+    path = assignment.grading / "roster.csv"
+    return read_roster(path, assignment) if path.is_file() else None
+
+
+def read_roster(path: Path, assignment: Assignment) -> dict[str, Entry]:
+    """Read a roster, or name the line that is wrong."""
+    return _read(path, assignment)[0]
+
+
+def _read(path: Path, assignment: Assignment) -> tuple[dict[str, Entry], str]:
+    """Return a roster, and whose export it is (nothing for our own form)."""
+    text = _decode(path)
+    first, _, rest = text.partition("\n")
+    if first.strip().lower().startswith("sep="):  # Excel's own hint
+        text, first = rest, rest.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)  # spreadsheets write what their country uses
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+    names = [(name or "").strip().lower() for name in rows.fieldnames or []]
+    rows.fieldnames = names
+    system = _find_system(names)
+    if not system:
+        _require_our_columns(names, path)
+    roster: dict[str, Entry] = {}
+    try:
+        for row in rows:
+            where = f"{path}, line {rows.line_num}"
+            cells = _translate(row, system) if system else row
+            entry = _read_entry(cells, where, assignment) if cells is not None else None
+            if entry is None:
+                continue
+            if entry.student in roster:
+                raise CourseError(f"{where}: {entry.student} is there twice.")
+            roster[entry.student] = entry
+    except csv.Error as problem:
+        raise CourseError(f"{path}, line {rows.line_num}: {problem}.") from None
+    if not roster:
+        raise CourseError(f"{path} names no student.")
+    return roster, system
+
+
+def _decode(path: Path) -> str:
+    """Read a text as spreadsheets save them: UTF-8, UTF-16 with its mark, or Windows' own."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise CourseError(f"{path} does not exist.") from None
+    except OSError as problem:
+        raise CourseError(f"{path} cannot be read ({problem.strerror}).") from None
+    if content[:4] in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):
+        raise CourseError(f"{path} is a spreadsheet: save it as CSV, then give that file.")
+    marked = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    for encoding in ("utf-16",) if marked else ("utf-8-sig", "cp1252"):
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\0" not in text:
+            return text.replace("\r\n", "\n").replace("\r", "\n")
+    raise CourseError(f"{path} cannot be read as text: save it as CSV in UTF-8.")
+
+
+def _find_system(names: list[str]) -> str:
+    """Say whose export has these columns. Our own form is told from Canvas's by `id`."""
+    for system, facts in _SYSTEMS.items():
+        if all(name in names for name in facts["needs"]):
+            return system
+    return ""
+
+
+def _require_our_columns(names: list[str], path: Path) -> None:
+    if "student" not in names:
+        raise CourseError(
+            f"{path}: the first line must name the columns, `student` among them "
+            f"(known: {', '.join(COLUMNS)}), or be that of Canvas's, Moodle's or Blackboard's export."
+        )
+    for name in names:
+        if name not in COLUMNS:
+            raise CourseError(f"{path}: the column {name!r} is not known ({', '.join(COLUMNS)}).")
+
+
+def _translate(row: dict, system: str) -> dict | None:
+    """Return one line of a learning system's export in our own columns; None where it is nobody."""
+    cells = {name: value.strip() for name, value in row.items() if name and isinstance(value, str)}
+    facts = _SYSTEMS[system]
+    found = dict.fromkeys(facts["columns"].values(), "")
+    for theirs, ours in facts["columns"].items():
+        found[ours] = found[ours] or cells.get(theirs, "")
+    first, last = found.pop("first", ""), found.pop("last", "")
+    if first or last:
+        found["name"] = f"{last}, {first}" if first else last
+    if found.get("name", "").lower() in _NOBODY:
+        return None
+    found["student"] = next((cells[name] for name in facts["student"] if cells.get(name)), "")
+    for ours in ("track", "extension_days"):  # an instructor may have added them to the export
+        found[ours] = cells.get(ours, "")
+    return found if any(found.values()) else None
+
+
+def _read_entry(row: dict, where: str, assignment: Assignment) -> Entry | None:
+    if None in row:
+        raise CourseError(f"{where}: there are more values than columns.")
+    cells = {name: (value or "").strip() for name, value in row.items()}
+    if not any(cells.values()):
+        return None
+    if not cells["student"]:
+        raise CourseError(f"{where}: `student` is empty.")
+    if "/" in cells["student"] or cells["student"].startswith("."):
+        raise CourseError(f"{where}: {cells['student']!r} cannot be the name of a folder.")
+    track = cells.pop("track", "") or None
+    if track is not None and track not in assignment.course.tracks:
+        tracks = ", ".join(assignment.course.tracks) or "it has none"
+        raise CourseError(f"{where}: course.toml has no track {track!r} ({tracks}).")
+    days = cells.pop("extension_days", "")
+    try:
+        extension = timedelta(days=float(days.replace(",", "."))) if days else None
+    except (ValueError, OverflowError):
+        raise CourseError(f"{where}: extension_days is {days!r}, not a number of days.") from None
+    if extension is not None and extension < timedelta(0):
+        raise CourseError(f"{where}: extension_days is {days}; an extension cannot be negative.")
+    return Entry(track=track, extension=extension, **cells)
+
+
+def compare(roster: dict[str, Entry], handed_in: list[str]) -> tuple[list[str], list[str]]:
+    """Return who handed in and is not on the roster, and who is on it and handed in nothing."""
+    unknown = sorted(set(handed_in) - set(roster))
+    missing = sorted(set(roster) - set(handed_in))
+    return unknown, missing
+
+
+def set_roster(assignment: Assignment, file: Path) -> tuple[dict[str, Entry], str]:
+    """Make a file the class's roster, once it has been found to be in order; say how it was read.
+
+    A learning system knows no tracks and extensions: those of the roster so far are kept.
+    """
+    roster, system = _read(file, assignment)
+    place = assignment.grading / "roster.csv"
+    if not system:
+        if not place.exists() or not place.samefile(file):
+            replace_file(place, file.read_bytes())
+        return roster, ""
+    before = find_roster(assignment) or {}
+    kept = 0
+    for student, entry in roster.items():
+        known = before.get(student)
+        if known and entry.track is None and entry.extension is None:
+            facts = {"track": known.track, "extension": known.extension}
+            roster[student] = Entry(**{**entry.__dict__, **facts})
+            kept += known.track is not None or known.extension is not None
+    replace_file(place, _write(roster))
+    told = f"{file} was read as {system}'s export: "
+    example = next(iter(roster.values()))
+    told += f"{example.name or 'the first student'} hands in as {example.student!r}."
+    if kept:
+        told += f" Tracks and extensions of {kept} students were kept."
+    return roster, told
+
+
+def _write(roster: dict[str, Entry]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for entry in roster.values():
+        facts = {name: value for name, value in entry.__dict__.items() if name != "extension"}
+        days = "" if entry.extension is None else f"{entry.extension / timedelta(days=1):g}"
+        writer.writerow({**facts, "track": entry.track or "", "extension_days": days})
+    return text.getvalue().encode()

@@ -1,0 +1,1 @@
+"""Exercises of the second assignment, one module per notebook."""

@@ -1,0 +1,107 @@
+"""Deletes one student's data everywhere the course keeps any."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from pathlib import Path
+
+from nbgrader import api
+from nbgrader.coursedir import CourseDirectory
+from sqlalchemy import delete, inspect
+
+from autograder.authoring.build import load_nbgrader_config
+from autograder.classroom.collect import Log
+from autograder.classroom.gradebook import find_alembic
+from autograder.classroom.history import find_place
+from autograder.classroom.migration import dropped_marks
+from autograder.course import Course, CourseError
+from autograder.files import replace_file
+from autograder.marking import tables
+
+
+def forget(course: Course, student: str, really: bool) -> list[str]:
+    """Delete everything about a student; return what that is. Without `really`, only say it."""
+    if not student or "/" in student or student.startswith("."):
+        raise CourseError(f"{student!r} is nobody's name.")
+    grading = course.grading
+    told = []
+    places = [
+        grading / step / student for step in ("submitted", "autograded", "feedback", "dropped")
+    ]
+    for assignment in course.assignments:
+        places.append(grading / "results" / assignment / student)
+        places.append(grading / "mail" / assignment / f"{student}.eml")
+    places.append(find_place(course, student))
+    for place in places:
+        if place.exists():
+            told.append(f"deleted: {place}")
+            if really:
+                shutil.rmtree(place) if place.is_dir() else place.unlink()
+    told += _forget_collected(course, student, really)
+    told += _forget_in_roster(grading / "roster.csv", student, really)
+    told += _forget_in_gradebook(course, student, really)
+    if not told:
+        raise CourseError(f"Nothing is known about {student!r}.")
+    exports = [*grading.glob("*.csv"), *grading.glob("*.html"), *grading.glob("*.zip")]
+    named = [path for path in sorted(exports) if path.name != "roster.csv"]
+    told += [
+        f"made before, and may name {student}: {path}. Make it anew or delete it." for path in named
+    ]
+    return told
+
+
+def _forget_collected(course: Course, student: str, really: bool) -> list[str]:
+    told = []
+    for assignment in course.assignments.values():
+        log = Log(assignment)
+        if log.entries.pop(student, None) is not None:
+            told.append(f"deleted: what {log.path} says about {student}")
+            if really:
+                log.write()
+    return told
+
+
+def _forget_in_roster(path: Path, student: str, really: bool) -> list[str]:
+    if not path.is_file():
+        return []
+    rows = list(csv.reader(io.StringIO(path.read_bytes().decode("utf-8-sig", "replace"))))
+    kept = [row for row in rows if student not in row]
+    if len(kept) == len(rows):
+        return []
+    if really:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(kept)
+        replace_file(path, text.getvalue().encode())
+    return [f"deleted: the line in {path}"]
+
+
+def _forget_in_gradebook(course: Course, student: str, really: bool) -> list[str]:
+    if not course.grading.is_dir():
+        return []
+    find_alembic()
+    config = load_nbgrader_config(next(iter(course.assignments.values())))
+    directory = CourseDirectory(config=config)
+    count = 0
+    with api.Gradebook(directory.db_url, directory.course_id) as gradebook:
+        there = inspect(gradebook.engine)
+        for table in (tables.answers, tables.marks, tables.files, dropped_marks):
+            if not there.has_table(table.name):
+                continue
+            if table is tables.answers and there.has_table(tables.leases.name):
+                codes = table.select().where(table.c.student == student)
+                found = [row.code for row in gradebook.db.execute(codes)]
+                gradebook.db.execute(delete(tables.leases).where(tables.leases.c.code.in_(found)))
+            done = gradebook.db.execute(delete(table).where(table.c.student == student))
+            count += done.rowcount
+        try:
+            gradebook.find_student(student)
+            count += 1
+            if really:
+                gradebook.db.commit()
+                gradebook.remove_student(student)
+        except api.MissingEntry:
+            pass
+        gradebook.db.commit() if really else gradebook.db.rollback()
+    return [f"deleted: {count} entries in the gradebook"] if count else []

@@ -1,0 +1,83 @@
+"""One student's story: what was handed in when, what was graded and why, what people gave."""
+
+from __future__ import annotations
+
+from nbgrader import api
+from nbgrader.coursedir import CourseDirectory
+from sqlalchemy import inspect, select
+
+from autograder.authoring.build import load_nbgrader_config
+from autograder.classroom.accounts import account_for
+from autograder.classroom.collect import Log
+from autograder.classroom.gradebook import find_alembic
+from autograder.classroom.history import read_history
+from autograder.classroom.migration import read_dropped
+from autograder.course import Assignment, CourseError
+from autograder.marking import tables
+from autograder.marking.requests import read_requests
+
+
+def tell_history(assignments: list[Assignment], student: str) -> list[str]:
+    """Return the story as lines, assignment by assignment; refuse a name that nobody has."""
+    lines = []
+    for assignment in assignments:
+        found = _tell(assignment, student)
+        if found:
+            lines += [f"{assignment.title} ({assignment.name})", *(f"  {line}" for line in found)]
+    if not lines:
+        raise CourseError(f"Nothing is known about {student!r}.")
+    return lines
+
+
+def _tell(assignment: Assignment, student: str) -> list[str]:
+    events: list[tuple[str, str]] = []
+    for name, entry in Log(assignment).entries.get(student, {}).items():
+        said = f", said by the {entry['says']}" if entry.get("says") else ""
+        events.append((entry.get("time", ""), f"handed in {name} ({entry.get('from', '')}{said})"))
+    for line in read_history(assignment.course, student):
+        if line["assignment"] == assignment.name:
+            events += _tell_grading(student, line)
+    for request in read_requests(assignment):
+        if request.student == student:
+            moment = f"{request.asked:%Y-%m-%d %H:%M:%S} UTC"
+            events.append((moment, f"asked to look again at {request.label}: {request.words}"))
+    events += _tell_marks(assignment, student)
+    account = account_for(assignment).get(student)
+    told = [f"{when or 'at an unknown time'}: {what}" for when, what in sorted(events)]
+    if account and account.troubles:
+        told.append(f"now: cannot be graded as it is. {account.sentence}")
+    return told
+
+
+def _tell_grading(student: str, line: dict) -> list[tuple[str, str]]:
+    score = "not handed in"
+    if line["score"] is not None:
+        score = f"{line['score']:g} of {line['max_score']:g} by the autograder"
+    words = f"{student}: {line['notebook']}, {line['why']}: {score}"
+    if line["changed"]:
+        words += f" ({', '.join(line['changed'])})"
+    return [(line["time"], words), *((line["time"], f"  {flag}") for flag in line["flags"])]
+
+
+def _tell_marks(assignment: Assignment, student: str) -> list[tuple[str, str]]:
+    find_alembic()
+    if not assignment.grading.is_dir():
+        return []
+    directory = CourseDirectory(config=load_nbgrader_config(assignment))
+    events = []
+    with api.Gradebook(directory.db_url, directory.course_id) as gradebook:
+        if inspect(gradebook.engine).has_table(tables.marks.name):
+            m = tables.marks.c
+            query = select(m.given, m.cell, m.score, m.marker, m.comment, m.undone).where(
+                m.assignment == assignment.name, m.student == student
+            )
+            for given, cell, score, marker, comment, undone in gradebook.db.execute(query):
+                words = f"{marker} gave {score:g} for {cell}" + (f": {comment}" if comment else "")
+                words += " (taken back later)" if undone else ""
+                events.append((f"{given:%Y-%m-%d %H:%M:%S} UTC", words))
+        for row in read_dropped(gradebook, student):
+            if row.assignment == assignment.name:
+                mark = row.manual_score if row.manual_score is not None else row.auto_score
+                words = f"{row.cell} was dropped from the course; the mark was {mark:g} of {row.max_score:g}"
+                events.append((f"{row.dropped:%Y-%m-%d %H:%M:%S} UTC", words))
+    return events

@@ -1,0 +1,262 @@
+"""The class at a glance: gathers what grading found, for one page that needs no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import quote
+
+import nbformat
+
+from autograder.blueprint import Blueprint, load_blueprints
+from autograder.classroom.accounts import account_for
+from autograder.classroom.gradebook import ClassGradebook, Mark
+from autograder.classroom.roster import compare, find_roster
+from autograder.course import Assignment, CourseError
+from autograder.files import replace_file
+from autograder.grading.grade import read_result
+from autograder.reports.examples import find_codes, make_anonymous
+from autograder.reports.similarity import Pair, Work, find_pairs, read_work
+
+
+@dataclass(frozen=True)
+class Who:
+    """A student as the page shows them: a name and where their notebooks are, or neither."""
+
+    label: str
+    links: dict[str, str] = field(default_factory=dict)  # notebook -> address
+
+
+@dataclass
+class ExerciseFacts:
+    """How the class did in one exercise."""
+
+    notebook: str
+    name: str
+    max_score: float
+    scores: list[float] = field(default_factory=list)
+    mistakes: dict[str, list[str]] = field(default_factory=dict)  # diagnosis -> students
+    sentences: dict[str, str] = field(default_factory=dict)  # diagnosis -> what it says
+    examples: dict[str, str] = field(default_factory=dict)  # diagnosis -> code of one of them
+
+    @property
+    def mean_share(self) -> float:
+        return statistics.fmean(self.scores) / self.max_score if self.scores else 0.0
+
+
+@dataclass
+class QuestionFacts:
+    """How the class did in one written answer, as far as people have read it."""
+
+    notebook: str
+    cell: str
+    max_score: float
+    scores: list[float] = field(default_factory=list)
+    waiting: int = 0
+
+    @property
+    def everything(self) -> int:
+        return len(self.scores) + self.waiting
+
+
+@dataclass
+class ClassFacts:
+    """Everything that the page tells."""
+
+    title: str
+    made: str
+    anonymous: bool
+    notebooks: dict[str, str]  # name -> title
+    people: dict[str, Who]
+    totals: dict[str, dict[str, float]]  # student -> notebook -> automatic points
+    max_totals: dict[str, float]  # notebook -> automatic points there are
+    exercises: list[ExerciseFacts]
+    seconds: dict[str, float]  # student -> all notebooks
+    notes: list[tuple[str, str, str, str]]  # student, notebook, "repair" or "flag", words
+    missing: list[tuple[str, str]]  # student, notebook
+    unreadable: list[tuple[str, str, str]]  # student, notebook, why
+    pairs: list[Pair]
+    questions: list[QuestionFacts]
+    desk: str  # where the marking desk is, while it runs on this computer
+    not_gradable: list[tuple[str, str]]  # student, why: a person has to look
+    not_on_roster: list[str]
+    nothing_handed_in: list[str]
+    isolation: list[str]
+
+
+def write_report(assignment: Assignment, path: Path, anonymous: bool = False) -> None:
+    """Write the page about the class, made from the gradebook and the graded notebooks."""
+    from autograder.reports.page import make_page
+
+    page = make_page(gather(assignment, path, anonymous))
+    replace_file(path.resolve(), page.encode())
+
+
+def gather(assignment: Assignment, path: Path, anonymous: bool = False) -> ClassFacts:
+    """Read the gradebook and every graded notebook, once."""
+    blueprints = load_blueprints(assignment)
+    with ClassGradebook(assignment) as gradebook:
+        marks = gradebook.read_marks()
+        graded = {
+            student: gradebook.find_folders(student)[1] for student in {m.student for m in marks}
+        }
+    if not graded:
+        raise CourseError(
+            "Nothing is graded yet, so there is nothing to report: python -m autograder grade."
+        )
+    facts = _start(assignment, blueprints, sorted(graded), graded, path, anonymous)
+    works: list[Work] = []
+    exercises = {(e.notebook, e.name): e for e in facts.exercises}
+    isolation = set()
+    for student in sorted(graded):
+        for name, blueprint in blueprints.items():
+            found = _read(graded[student] / f"{name}.ipynb")
+            if found is None:
+                facts.missing.append((student, name))
+                continue
+            result = read_result(found)
+            works.append(
+                read_work(student, blueprint, found, assignment.course.collaborators["cell"])
+            )
+            isolation.add(result.get("isolation", ""))
+            _add_result(facts, exercises, student, result, found, blueprint)
+    facts.pairs = find_pairs(works)
+    facts.isolation = sorted(isolation - {""})
+    _add_marks(facts, marks, set(facts.missing))
+    accounts = account_for(assignment)
+    facts.not_gradable = [
+        (account.student, account.sentence) for account in accounts.values() if account.troubles
+    ]
+    if anonymous:
+        facts.not_gradable = [("a student", words) for _, words in facts.not_gradable]
+    here = {account.student for account in accounts.values() if account.handed_in}
+    nothing = sorted(set(accounts) - here - set(graded))
+    roster = find_roster(assignment)
+    if roster is not None:
+        facts.not_on_roster, missing = compare(roster, list(here | set(graded)))
+        nothing = sorted({*nothing, *missing})
+    facts.nothing_handed_in = nothing
+    return facts
+
+
+def _start(
+    assignment: Assignment,
+    blueprints: dict[str, Blueprint],
+    students: list[str],
+    graded: dict[str, Path],
+    path: Path,
+    anonymous: bool,
+) -> ClassFacts:
+    if anonymous:
+        order = list(students)
+        random.Random("\n".join(students)).shuffle(order)  # not the order of the alphabet
+        people = {student: Who(f"student {i}") for i, student in enumerate(order, start=1)}
+    else:
+        people = {
+            student: Who(student, _find_links(graded[student], path, blueprints))
+            for student in students
+        }
+    return ClassFacts(
+        title=assignment.title,
+        made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+        anonymous=anonymous,
+        notebooks={plan.name: plan.title for plan in assignment.notebooks},
+        people=people,
+        totals={student: {} for student in students},
+        max_totals={name: blueprint.auto_points for name, blueprint in blueprints.items()},
+        exercises=[
+            ExerciseFacts(name, slot.exercise, slot.points)
+            for name, blueprint in blueprints.items()
+            for slot in blueprint.slots
+            if slot.role == "check"
+        ],
+        seconds={},
+        notes=[],
+        missing=[],
+        unreadable=[],
+        pairs=[],
+        questions=[
+            QuestionFacts(name, slot.grade_id, slot.points)
+            for name, blueprint in blueprints.items()
+            for slot in blueprint.slots
+            if slot.role == "answer" and slot.points > 0
+        ],
+        desk=f"http://localhost:8888/desk/{assignment.name}",
+        not_gradable=[],
+        not_on_roster=[],
+        nothing_handed_in=[],
+        isolation=[],
+    )
+
+
+def _find_links(folder: Path, page: Path, blueprints: dict[str, Blueprint]) -> dict[str, str]:
+    """Return addresses, seen from the page: a feedback page where there is one, or the notebook."""
+    links = {}
+    for name in blueprints:
+        feedback = folder.parents[2] / "feedback" / folder.parent.name / folder.name
+        for place in (feedback / f"{name}.html", folder / f"{name}.ipynb"):
+            if place.is_file():
+                links[name] = quote(os.path.relpath(place.resolve(), page.resolve().parent))
+                break
+    return links
+
+
+def _read(path: Path) -> nbformat.NotebookNode | None:
+    try:
+        notebook = nbformat.from_dict(json.loads(path.read_text("utf-8")))
+        for cell in notebook.cells:
+            cell.source = "".join(cell.source)  # on disk, texts are lists of lines
+        return notebook if read_result(notebook) else None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _add_marks(facts: ClassFacts, marks: list[Mark], missing: set[tuple[str, str]]) -> None:
+    """Count what people have read; a notebook that was not handed in has nothing to read."""
+    questions = {(q.notebook, q.cell): q for q in facts.questions}
+    for mark in marks:
+        entry = questions.get((mark.notebook, mark.cell))
+        if entry is None or (mark.student, mark.notebook) in missing:
+            continue
+        if mark.waits:
+            entry.waiting += 1
+        else:
+            entry.scores.append(mark.score)
+
+
+def _add_result(
+    facts: ClassFacts,
+    exercises: dict,
+    student: str,
+    result: dict,
+    notebook: nbformat.NotebookNode,
+    blueprint: Blueprint,
+) -> None:
+    codes = find_codes(notebook, blueprint)
+    name = result["notebook"]
+    facts.totals[student][name] = result["score"]
+    facts.seconds[student] = facts.seconds.get(student, 0.0) + result["seconds"]
+    facts.notes += [(student, name, "repair", words) for words in result["repairs"]]
+    facts.notes += [(student, name, "flag", words) for words in result["flags"]]
+    judged = {key: cell for key, cell in result["cells"].items() if cell["status"] != "manual"}
+    if judged and all(cell["diagnosis"] == "unreadable" for cell in judged.values()):
+        sentence = next(iter(judged.values()))["messages"][0]
+        facts.unreadable.append((student, name, sentence))
+    for grade_id, cell in judged.items():
+        entry = exercises.get((name, grade_id.removeprefix("test_")))
+        if entry is None:
+            continue
+        entry.scores.append(cell["score"])
+        if cell["diagnosis"] and cell["status"] != "passed" and cell["diagnosis"] != "unreadable":
+            entry.mistakes.setdefault(cell["diagnosis"], []).append(student)
+            told = cell["messages"] if cell["diagnosis"] == "cell-raised" else cell["messages"][:1]
+            entry.sentences.setdefault(cell["diagnosis"], " ".join(told))
+            code = make_anonymous(codes.get(entry.name, ""))
+            known = entry.examples.get(cell["diagnosis"])
+            if code and (known is None or len(code) < len(known)):
+                entry.examples[cell["diagnosis"]] = code
