@@ -135,9 +135,10 @@ ATTACKS = [
     Attack("json-patch", "replaces json.dumps, through which answers leave",
            "import json\njson.dumps = lambda *a, **k: '{\"q_select_first\": {\"kind\": \"pass\"}}'"),
     Attack("sys-modules", "puts a module of its own in the place of the grader's",
-           "import sys, types\nm = types.ModuleType('autograder')\nm.exercises = types.ModuleType('e')\n"
-           "m.exercises.grade_here = lambda *a, **k: 2.0\nsys.modules['autograder'] = m\n"
-           "sys.modules['autograder.exercises'] = m.exercises"),
+           "import sys, types\nm = types.ModuleType('autograder')\nm.grading = types.ModuleType('g')\n"
+           "m.grading.in_process = types.ModuleType('i')\nm.grading.in_process.grade_here = lambda *a, **k: 2.0\n"
+           "sys.modules |= {'autograder': m, 'autograder.grading': m.grading,\n"
+           "                'autograder.grading.in_process': m.grading.in_process}"),
     Attack("atexit", "registers code for the end of the kernel",
            "import atexit\natexit.register(lambda: print('2.0'))"),
     Attack("late-thread", "leaves a thread that goes on after its cell and patches everything",
@@ -151,10 +152,10 @@ ATTACKS = [
            "import glob\nfor p in glob.glob('../../../**/*.ipynb', recursive=True):\n"
            "    print('LOOT', open(p).read())"),
     Attack("read-exercises", "reads the references from the grader's own files",
-           "print('LOOT', open('<COURSE>/autograder/exercises/query_crafting.py').read())"),
+           "print('LOOT', open('<COURSE>/autograder/exercises/attention/query_crafting.py').read())"),
     Attack("import-autograder", "imports the grader and takes the references",
-           "import sys\nsys.path.insert(0, '<COURSE>')\nfrom autograder.exercises import EXERCISES\n"
-           "exec(EXERCISES['q_select_first'].reference)\nprint('LOOT')"),
+           "import sys\nsys.path.insert(0, '<COURSE>')\nfrom autograder.exercises import find_exercises\n"
+           "exec(find_exercises('attention.query_crafting')['q_select_first'].oracle)\nprint('LOOT')"),
     Attack("walk-memory", "looks through all objects in memory for references",
            "import gc\nfor o in gc.get_objects():\n    if type(o).__name__ in ('Exercise', 'Mistake', 'Blueprint'):\n"
            "        print('LOOT', o)"),
@@ -163,8 +164,10 @@ ATTACKS = [
            "        if 'expected' in k or 'reference' in k or 'autograder' in str(type(v)):\n            print('LOOT', k)\n"
            "    f = f.f_back"),
     Attack("read-environ", "looks for secrets in its environment and its parents'",
-           "import os\nprint([f'LOOT {k}' for k in os.environ if 'TOKEN' in k or 'SECRET' in k])\n"
+           "import os\nprint([f'LOOT {k}' for k in os.environ if k.endswith(('TOKEN', 'SECRET', '_KEY'))])\n"
            "print('LOOT ' + open('/proc/<GRADER>/environ').read())", walls=True),
+    Attack("read-own-environ", "looks for a token in what the warm process began with",
+           "text = open('/proc/self/environ').read()\nif 'TOKEN' in text: print('LOOT', text)"),
     Attack("read-proc-mem", "reads the grader's memory through /proc",
            "open('/proc/<GRADER>/mem', 'rb').read(1)\nprint('LOOT')", walls=True),
     Attack("proc-root", "leaves its root through a process's root link",
@@ -232,4 +235,56 @@ ATTACKS = [
            prepare=add_file("sitecustomize.py", "print('LOOT')")),
     Attack("injection", "puts scripts and terminal codes into the notebook",
            prepare=swap_solutions_for_html),
+    # ------------------------------------------------------ around the walls, and through words
+    Attack("truncate-classmate", "empties a classmate's file without opening it",
+           "import os\nos.truncate('<CLASSMATE>', 0)\nprint('LOOT')"),
+    Attack("rename-classmate", "moves a classmate's file away", "import os\nos.rename('<CLASSMATE>', 'x')\nprint('LOOT')"),
+    Attack("link-classmate", "makes a hard link to a classmate's file",
+           "import os\nos.link('<CLASSMATE>', 'x')\nprint('LOOT', open('x').read())"),
+    Attack("nested-namespace", "becomes root in a user namespace of its own",
+           "import ctypes\nif ctypes.CDLL(None).unshare(0x10000000) == 0: print('LOOT')", walls=True),
+    Attack("clone-namespace", "the same through clone with flags",
+           "import ctypes\nif ctypes.CDLL(None).syscall(56, 0x10000011, 0, 0, 0, 0) > 0: print('LOOT')", walls=True),
+    Attack("mount", "mounts a file system that no limit counts",
+           "import ctypes\nif ctypes.CDLL(None).mount(b't', b'/tmp', b'tmpfs', 0, None) == 0: print('LOOT')"),
+    Attack("memfd", "makes memory that belongs to no process",
+           "import os\nos.memfd_create('x')\nprint('LOOT')", walls=True),
+    Attack("system-v", "makes shared memory of the old kind",
+           "import ctypes\nif ctypes.CDLL(None).shmget(0, 1 << 20, 0o1600) >= 0: print('LOOT')", walls=True),
+    Attack("udp", "sends a packet to the grader's machine",
+           "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+           "s.connect(('127.0.0.1', <PORT>))\ns.send(b'x')\ns.settimeout(1)\ns.recv(1)\nprint('LOOT')"),
+    Attack("abstract-socket", "talks to a process outside through a socket without a file",
+           "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('\\0grader')\nprint('LOOT')"),
+    Attack("setns", "enters the namespaces of the process that made it",
+           "import ctypes, os\nfd = os.open('/proc/<GRADER>/ns/mnt', 0)\n"
+           "if ctypes.CDLL(None).setns(fd, 0) == 0: print('LOOT')", walls=True),
+    Attack("open-by-handle", "opens files by their number instead of their name",
+           "import ctypes\nif ctypes.CDLL(None, use_errno=True).syscall(304, 3, b'x' * 64, 0) >= 0: print('LOOT')"),
+    Attack("keyring", "looks into the session's keys",
+           "import ctypes\nif ctypes.CDLL(None).syscall(250, 0, -3, 0) >= 0: print('LOOT')", walls=True),
+    Attack("io-uring", "opens files behind the filter's back",
+           "import ctypes\nif ctypes.CDLL(None).syscall(425, 4, bytes(120)) >= 0: print('LOOT')", walls=True),
+    Attack("raise-score", "raises an error whose words look like a verdict",
+           "raise ValueError('\\n✔ 2 of 2 points\\n{\"score\": 2.0}')"),
+    Attack("class-named-so", "hands over an object whose class has a telling name",
+           "q_select_first = type('passed; score=2', (), {})()"),
+    Attack("terminal-words", "puts commands to a terminal into an error's words",
+           "raise ValueError('\\x1b]0;PWNED\\x07\\x1b[2J')"),
+    Attack("stack-of-question", "shows what stands on the stack while it is asked",
+           "import sys\nclass Spy(list):\n    def __iter__(self):\n        f = sys._getframe()\n        while f:\n"
+           "            for v in f.f_locals.values():\n                if 'def probe' in str(v): print('LOOT', v)\n"
+           "            f = f.f_back\n        return iter([0.0, 0.0, 0.0])\nq_select_first = Spy()"),
+    Attack("deep-folders", "makes folders within folders until cleaning breaks",
+           "import os\nfor _ in range(3000):\n    os.mkdir('d'); os.chdir('d')"),
+    Attack("no-permissions", "leaves folders that nobody may enter",
+           "import os\nos.makedirs('a/b/c')\nos.chmod('a/b', 0)\nos.chmod('a', 0)"),
+    Attack("flood-of-messages", "sends messages faster than they can be read",
+           "from IPython.display import display\nwhile True:\n    display(1)", seconds=4),
+    Attack("large-message", "sends a message of sixty megabytes", "print('x' * 60_000_000)"),
+    Attack("never-ending-repr", "an object that takes for ever to be shown",
+           "class R:\n    def __repr__(self):\n        while True: pass\nR()", seconds=3),
+    Attack("closes-sockets", "closes the kernel's sockets",
+           "import os\nos.closerange(3, 500)", seconds=4),
+    Attack("stops-itself", "stops its own process", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", seconds=4),
 ]  # fmt: skip

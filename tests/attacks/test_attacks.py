@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,30 +12,33 @@ from pathlib import Path
 import psutil
 import pytest
 
-from autograder.grading import grade_notebook
-from autograder.kernel import nursery
+from autograder.blueprint import load_blueprint
+from autograder.demo.personas import fill_in
+from autograder.grading.grade import grade_notebook
+from autograder.intake.restore import restore
+from autograder.kernel import nursery, session
 from autograder.kernel.isolation import measure_isolation
 from autograder.kernel.session import KernelSession
-from autograder.personas import fill_in
-from autograder.submissions import restore
 from tests.attacks.attacks import ATTACKS, Attack
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.xdist_group("attacks")
+
+TOKEN = "hf_what_nobody_may_see"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def impatience():
     """Give up sooner on a kernel that an attack has left without an answer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autograder.grading.ASK_TIMEOUT", 4)
+        patch.setattr("autograder.grading.grade.ASK_TIMEOUT", 4)
         patch.setattr("autograder.kernel.session._PATIENCE", 2)
         yield
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """What the attacks aim at: a course folder with a gradebook, a classmate, an open port."""
+    """What the attacks aim at: a course folder with a gradebook, a classmate, a token, a port."""
     folder = tmp_path_factory.mktemp("world")
     course = folder / "course"
     for name in ("source", "autograder"):
@@ -45,7 +49,9 @@ def world(tmp_path_factory):
     classmate = course / "grading" / "submitted" / "classmate" / "1_query_crafting.ipynb"
     classmate.parent.mkdir(parents=True)
     classmate.write_text("a classmate's work")
-    with socket.create_server(("127.0.0.1", 0)) as door:
+    with socket.create_server(("127.0.0.1", 0)) as door, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_TOKEN", TOKEN)
+        nursery.close_nursery()  # one that has seen the token
         yield {
             "<COURSE>": str(course),
             "<CLASSMATE>": str(classmate),
@@ -66,28 +72,69 @@ def submit(attack: Attack, world: dict, blueprint, folder: Path):
         attack.prepare(notebook, folder)
     restored = restore(notebook, blueprint)
     result = grade_notebook(
-        restored.notebook,
+        restored,
         blueprint,
         folder,
-        repairs=restored.repairs,
-        flags=restored.flags,
         cell_timeout=attack.seconds,
     )
     return result, restored.notebook
 
 
-@pytest.fixture(scope="module")
-def outcomes(world, tmp_path_factory):
-    """All attacks that this machine's isolation should stop, graded two at a time."""
-    from autograder.blueprint import load_blueprint
+# The weakest isolation (no namespaces, no Landlock, the grader's own rights) cannot stop these.
+NEEDS_WALLS = {
+    "read-source", "read-relative", "read-exercises", "import-autograder", "classmate",
+    "overwrite-classmate", "edit-gradebook", "plant-module", "plant-pth", "detach-hook", "many-files",
+    "truncate-classmate", "rename-classmate", "link-classmate", "mount", "open-by-handle",
+    "stack-of-question", "udp", "large-message", "deep-folders", "no-permissions",
+}  # fmt: skip
 
-    blueprint = load_blueprint(ROOT, "attention", "1_query_crafting")
-    isolation = measure_isolation()
-    chosen = [attack for attack in ATTACKS if isolation.level == "walls" or not attack.walls]
+
+@pytest.fixture(scope="module")
+def passes(world, assignment, tmp_path_factory):
+    """Return (attack, with walls?) -> what came of it; a few at a time, for most of them wait."""
+    blueprint = load_blueprint(assignment, "1_query_crafting")
+    strong = measure_isolation().level == "walls"
+    plans = [(attack, True) for attack in ATTACKS if strong or not attack.walls]
+    plans += [
+        (attack, False)
+        for attack in ATTACKS
+        if not attack.walls and attack.seconds >= 10 and attack.name not in NEEDS_WALLS
+    ]
+    # Those that use all there is up to their last second come first, the quick ones fill the gaps.
+    plans.sort(key=lambda plan: not (plan[0].walls or plan[0].seconds < 10))
     folder = tmp_path_factory.mktemp("submissions")
-    with ThreadPoolExecutor(2) as pool:
-        results = pool.map(lambda a: submit(a, world, blueprint, folder / a.name), chosen)
-        return dict(zip((attack.name for attack in chosen), results, strict=True))
+    mine = threading.local()  # both passes run side by side, so each thread has a switch of its own
+    describe = session._WalledSpecs.get_kernel_spec
+
+    def describe_with_or_without(specs, name):
+        spec = describe(specs, name)
+        spec.metadata["kernel_provisioner"]["config"]["walls"] = mine.walls
+        return spec
+
+    def play(plan):
+        attack, mine.walls = plan
+        return submit(attack, world, blueprint, folder / f"{attack.name}-{mine.walls}")
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(4) as pool:
+        patch.setattr(session._WalledSpecs, "get_kernel_spec", describe_with_or_without)
+        results = list(pool.map(play, plans))
+    return {(a.name, w): found for (a, w), found in zip(plans, results, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def outcomes(passes):
+    """All attacks that this machine's isolation should stop."""
+    return {name: found for (name, walls), found in passes.items() if walls}
+
+
+def find_loot(notebook) -> list[str]:
+    """Return what attacks got hold of: they print LOOT. (A traceback only quotes their code.)"""
+    return [
+        str(output)
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.output_type != "error" and "LOOT" in str(output)
+    ]
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
@@ -98,14 +145,21 @@ def test_an_attack_gains_nothing(attack, outcomes):
     assert result.score == 0.0
     assert result.max_score == 12.0
     assert json.dumps(result.to_dict(), allow_nan=False)
-    shown = json.dumps(
-        [cell.get("outputs", []) for cell in notebook.cells if cell.cell_type == "code"]
-    )
-    assert "LOOT" not in shown.replace("print('LOOT", "").replace("'LOOT", "")
+    assert find_loot(notebook) == []
 
 
-def test_there_are_at_least_forty():
-    assert len(ATTACKS) >= 40
+def test_loot_is_seen_wherever_it_is_printed():
+    from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+    printed = new_output("stream", name="stdout", text="['LOOT HF_TOKEN']\n")
+    shown = new_output("execute_result", data={"text/plain": "LOOT"})
+    quoted = new_output("error", ename="E", evalue="", traceback=["print('LOOT', text)"])
+    cells = [new_code_cell(outputs=[one]) for one in (printed, shown, quoted)]
+    assert len(find_loot(new_notebook(cells=cells))) == 2
+
+
+def test_there_are_at_least_eighty():
+    assert len(ATTACKS) >= 80
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
 
 
@@ -144,26 +198,17 @@ def test_faults_are_reported_by_name(outcomes):
 
 
 def test_an_honest_submission_is_graded_after_all_of_this(outcomes, blueprint, tmp_path):
-    from autograder.personas import solve_all
+    from autograder.demo.personas import solve_all
 
-    notebook = restore(fill_in(blueprint, solve_all(blueprint)), blueprint).notebook
-    assert grade_notebook(notebook, blueprint, tmp_path).score == 12.0
+    restored = restore(fill_in(blueprint, solve_all(blueprint)), blueprint)
+    assert grade_notebook(restored, blueprint, tmp_path).score == 12.0
 
 
-def test_without_namespaces_what_needs_no_walls_still_holds(
-    world, blueprint, tmp_path, monkeypatch
-):
-    """The weakest isolation: no namespaces, no Landlock, the same process rights as the grader."""
-    monkeypatch.setattr("autograder.kernel.session.WITH_WALLS", False)
-    weak = [attack for attack in ATTACKS if not attack.walls and attack.seconds >= 10]
-    needs_walls = {"read-source", "read-relative", "read-exercises", "import-autograder", "classmate",
-                   "overwrite-classmate", "edit-gradebook", "plant-module", "plant-pth", "detach-hook",
-                   "many-files"}  # fmt: skip
-    chosen = [attack for attack in weak if attack.name not in needs_walls]
-    assert len(chosen) >= 20
-    for attack in chosen:
-        result, _ = submit(attack, world, blueprint, tmp_path / attack.name)
-        assert result.score == 0.0, attack.name
+def test_without_namespaces_what_needs_no_walls_still_holds(passes):
+    without = {name: found for (name, walls), found in passes.items() if not walls}
+    assert len(without) >= 20
+    for name, (result, notebook) in without.items():
+        assert result.score == 0.0 and not find_loot(notebook), name
 
 
 def test_a_kernel_cannot_see_what_it_should_not(tmp_path):

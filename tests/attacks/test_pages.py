@@ -1,15 +1,19 @@
 """What a student writes or shows does nothing on the pages that others open."""
 
+import html
+import re
+from urllib.parse import unquote
+
 import nbformat
 import pytest
 from nbconvert.exporters import HTMLExporter
 from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
-from autograder.defuse import defuse_markdown
-from autograder.grading import grade_notebook
-from autograder.personas import fill_in, solve_all
-from autograder.submissions import restore
+from autograder.demo.personas import fill_in, solve_all
+from autograder.grading.grade import grade_notebook
+from autograder.grading.sanitize import sanitize_markdown, sanitize_notebook
+from autograder.intake.restore import restore
 from tests.test_browser import CHROMIUM, QUIET
 
 pytestmark = pytest.mark.xdist_group("pages")
@@ -68,7 +72,7 @@ def render(notebook):
 def graded(blueprint):
     """The hostile notebook after grading."""
     restored = restore(make_hostile(blueprint), blueprint)
-    result = grade_notebook(restored.notebook, blueprint, None)
+    result = grade_notebook(restored, blueprint, None)
     return result, restored.notebook
 
 
@@ -86,7 +90,7 @@ def test_nothing_that_acts_is_left(graded):
 def test_words_and_signs_of_honest_answers_stay():
     text = "If $a<b$ then `x<y`; H<sub>2</sub>O, <br> <img src='fig.png' width=\"300\">, 1 < 2"
     kept = "If $a< b$ then `x< y`; H<sub>2</sub>O, <br> <img src='fig.png' width=\"300\">, 1 < 2"
-    assert defuse_markdown(text) == kept
+    assert sanitize_markdown(text) == kept
 
 
 @pytest.mark.browser
@@ -107,3 +111,60 @@ def test_nothing_acts_in_a_browser(graded, blueprint, tmp_path):
             titles[name] = page.title()
         browser.close()
     assert titles == {"as handed in": "PWNED", "graded": "notebook"}
+
+
+# ------------------------------------------------------------------------- links and pictures
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+ACTING_LINKS = [
+    f"[x](javascript:{ACT})", f"[x](  JavaScript:{ACT})", f"[x](<java\tscript:{ACT}>)",
+    f"[x](javascript\\:{ACT})", f"[x](&#106;avascript:{ACT})", f"[x](javascript&colon;{ACT})",
+    f"[x](\njavascript:{ACT})", f"[x]\n\n[x]: javascript:{ACT}", f"[x]\n\n> [x]: <javascript:{ACT}>",
+    f"<javascript:{ACT}>", f"[x](vbscript:{ACT})", "[x](data:text/html,<script>1</script>)",
+    f"![x](javascript:{ACT})", "[x](%6aavascript:1)", "[x](data:image/svg+xml;base64,AAAA)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ACTING_LINKS)
+def test_a_link_cannot_act(text):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
+    sanitize_notebook(notebook, ours=set())
+    page = html.unescape(unquote(render(notebook).split("<body", 1)[1])).lower()
+    addresses = re.findall(r"(?:href|src)\s*=\s*[\"']?\s*([a-z+\s]*:)", page)
+    assert not {"javascript:", "vbscript:"} & {"".join(a.split()) for a in addresses}
+    assert "data:text/html" not in str(re.findall(r"href=\S+", page))
+    assert "svg+xml" not in str(re.findall(r"src=\S+", page))
+
+
+def test_honest_links_stay():
+    text = (
+        "[a](https://a.org/b?c=d:e) [b](#part) [c](notes.txt) <https> "
+        f"![d](data:image/png;base64,{PIXEL}) [e](mailto:a@b.c)\n\n[f]: http://x.org"
+    )
+    assert sanitize_markdown(text) == text.replace("<https>", "< https>")
+
+
+def test_a_pasted_picture_survives_grading_and_a_missing_one_is_said(blueprint):
+    notebook = fill_in(blueprint, solve_all(blueprint), "Words. ![mine](attachment:mine.png)")
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and "attachment:mine.png" in cell.source:
+            cell.source += " ![gone](attachment:gone.png) <img src='attachment:gone.png'>"
+            cell.attachments = {"mine.png": {"image/png": PIXEL, "image/svg+xml": "<svg/>"}}
+    restored = restore(notebook, blueprint)
+    sanitize_notebook(restored.notebook, {slot.release.source for slot in blueprint.slots})
+    kept = [cell for cell in restored.notebook.cells if "attachments" in cell]
+    assert kept and all(cell.attachments == {"mine.png": {"image/png": PIXEL}} for cell in kept)
+    assert "attachment:gone" not in str(restored.notebook.cells)
+    page = render(restored.notebook)
+    assert f"data:image/png;base64,{PIXEL}" in page and "a picture that is missing" in page
+
+
+def test_control_codes_do_not_leave():
+    from autograder.grading.sanitize import sanitize_output
+    from autograder.plain_text import clean_words
+
+    shown = sanitize_output(
+        {"output_type": "stream", "name": "stdout", "text": "\x1b]0;x\x07\x1b[31mred\ud800"}
+    )
+    assert shown.text == "]0;x\x1b[31mred", "colours stay, commands to a terminal do not"
+    assert clean_words({"a\x07": ["\x1b[2J", 1, None]}) == {"a": ["[2J", 1, None]}

@@ -7,19 +7,20 @@ from transformers import BertConfig, BertForSequenceClassification, RobertaConfi
 from transformers import RobertaForSequenceClassification as Roberta
 
 from autograder.bench import pipeline
-from course_utils import runtime, sentiment
+from course_utils import runtime
+from course_utils.sentiment import sources
 
 
 @cache
 def load_splits():
-    return sentiment.load_own_splits()
+    return sources.load_own_splits()
 
 
 @cache
 def load_tokenizer():
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(sentiment.OWN_MODEL)
+    return AutoTokenizer.from_pretrained(sources.OWN_MODEL)
 
 
 def make_tiny_model(vocabulary: int) -> Roberta:

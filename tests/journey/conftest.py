@@ -1,4 +1,4 @@
-"""A published repository, and a computer as a student has it: Python without nbgrader or autograder."""
+"""A student's folder, and a computer as a student has it: Python without nbgrader or autograder."""
 
 import contextlib
 import functools
@@ -10,14 +10,12 @@ import sysconfig
 import threading
 import venv
 from pathlib import Path
-from unittest import mock
 
 import nbformat
 import pytest
 
-from autograder.__main__ import main
 from autograder.blueprint import load_blueprints
-from course_utils.sentiment import load_own_splits
+from course_utils.sentiment.sources import load_own_splits
 from tests.journey import forms
 
 # What a student's computer does not have.
@@ -25,28 +23,11 @@ _ABSENT = ("nbgrader", "attention_course", "autograder", "course_utils", "__edit
 
 
 @pytest.fixture(scope="session")
-def published(tmp_path_factory):
-    """The students' repository, published by the command that instructors type."""
-    folder = tmp_path_factory.mktemp("published") / "attention-course"
-    with without_build():
-        assert main(["publish", str(folder)]) == 0
-    return folder
-
-
-@contextlib.contextmanager
-def without_build():
-    """Take for granted that what is built is up to date: other tests see to that, for seconds."""
-    with mock.patch("autograder.publish.build", lambda course, check: []), \
-            mock.patch("autograder.gradescope.build", lambda course, check: []):  # fmt: skip
-        yield
-
-
-@pytest.fixture(scope="session")
-def solved(published, course, tmp_path_factory):
+def solved(published, assignment, tmp_path_factory):
     """A student's folder: the published files, worked on, with one mistake in each notebook."""
     folder = tmp_path_factory.mktemp("solved") / "work"
-    shutil.copytree(published, folder)
-    for name, blueprint in load_blueprints(course).items():
+    shutil.copytree(published / assignment.name, folder)
+    for name, blueprint in load_blueprints(assignment).items():
         path = folder / f"{name}.ipynb"
         forms.write(path, forms.solve(nbformat.read(path, as_version=4), blueprint))
     forms.write_predictions(folder / "test_predictions.csv", load_own_splits()["test"])

@@ -6,12 +6,12 @@ import re
 
 import nbformat
 
-from autograder.exercises import EXERCISES
-from autograder.personas import solve_all
+from autograder.demo.personas import solve_all
+from autograder.exercises import find_exercises
 
 ANSWER = "The softmax turns scores into shares, $a'_i = e^{a_i} / \\sum_j e^{a_j}$."
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-WRONG = {  # one mistake a notebook, so that equal scores say something
+WRONG = {  # one mistake per notebook, so that equal scores say something
     "1_query_crafting": "Q_identity",
     "2_attention_from_scratch": "attn_softmax",
     "3_finetune_roberta": "compute_accuracy",
@@ -22,7 +22,7 @@ def solve(notebook, blueprint):
     """Do a student's work in a published notebook: answers, code with one mistake, outputs."""
     codes = solve_all(blueprint)
     wrong = WRONG[blueprint.name]
-    codes[wrong] = EXERCISES[wrong].mistakes[0].code
+    codes[wrong] = find_exercises(blueprint.exercises)[wrong].mistakes[0].code
     count = 0
     for cell in notebook.cells:
         marks = cell.metadata.get("nbgrader", {})

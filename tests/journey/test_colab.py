@@ -1,17 +1,24 @@
 """Colab, simulated: a fresh environment, the notebook alone in an empty folder, files on loopback."""
 
 import json
+import re
 
 import nbformat
 import pytest
 
+from autograder.authoring.handout import (
+    find_address,
+    find_colab_address,
+    make_setup_cell,
+    name_wheel,
+)
 from autograder.course import load_course
-from autograder.handout import find_address, find_colab_address, make_setup_cell, name_wheel
+from course_utils import __version__ as VERSION
 from tests.conftest import ROOT
 from tests.journey.conftest import run_student, serve
 from tests.journey.forms import change_as_colab_does, write
 
-pytestmark = pytest.mark.xdist_group("journey")
+pytestmark = pytest.mark.xdist_group("colab")
 
 # What a Colab kernel has that others have not.
 COLAB = """\
@@ -46,12 +53,12 @@ def outputs_of(cell):
 def session(published, student_python, tmp_path_factory):
     """Notebook 1 in an empty folder, run as far as its first check, the set-up cell twice."""
     folder = tmp_path_factory.mktemp("content")
-    notebook = nbformat.read(published / "1_query_crafting.ipynb", as_version=4)
+    notebook = nbformat.read(published / "attention" / "1_query_crafting.ipynb", as_version=4)
     place = find_setup(notebook)
     notebook.cells.insert(place + 1, nbformat.v4.new_code_cell(notebook.cells[place].source))
     notebook.cells.insert(place, nbformat.v4.new_code_cell(COLAB))
     drive = folder / "drive"
-    move = f"import course_utils.place as p, pathlib, os\np.DRIVE = pathlib.Path({str(drive)!r})\n"
+    move = f"import course_utils.colab as p, pathlib, os\np.DRIVE = pathlib.Path({str(drive)!r})\n"
     again = notebook.cells[place + 1].source.replace("DRIVE = False", "DRIVE = True")
     notebook.cells.insert(place + 3, nbformat.v4.new_code_cell(move + again + "\nos.getcwd()"))
     path = write(folder / "Copy of 1_query_crafting.ipynb", change_as_colab_does(notebook))
@@ -67,7 +74,8 @@ def test_the_set_up_cell_fetches_the_package_once_and_leaves_torch_alone(session
     cells, place, asked, _ = session
     first, second = outputs_of(cells[place + 1]), outputs_of(cells[place + 2])
     assert first.startswith("Fetching the course's package ...\n")
-    assert "course_utils 0.1.0 is ready" in first and "No GPU: choose one" in first
+    version = re.escape(VERSION) + r"\+[0-9a-f]{8}"  # the published package's, from its content
+    assert re.search(rf"course_utils {version} is ready\. No GPU: choose one", first)
     assert "Fetching" not in second and "is ready" in second
     assert len([path for path in asked if path.endswith(".whl")]) == 1
     own = student_python.parents[1].glob("lib/python3*/site-packages/*")
@@ -105,7 +113,7 @@ def test_without_network_and_package_a_sentence_says_what_to_do(
     assert done.returncode == 1 and "Traceback" not in done.stderr
     last = done.stderr.strip().splitlines()[-1]
     assert "could not be installed" in last and "Run this cell again" in last
-    assert "pip install attention_course-0.1.0-py3-none-any.whl" in last
+    assert f"pip install attention_course-{VERSION}-py3-none-any.whl" in last
 
 
 def test_addresses_come_from_course_toml(course_copy):
@@ -124,9 +132,10 @@ def test_addresses_come_from_course_toml(course_copy):
 
 def test_a_published_notebook_has_its_badge_and_stamp(published):
     facts = json.loads((published / "release.json").read_text("utf-8"))
-    for name, stamp in facts["notebooks"].items():
-        notebook = nbformat.read(published / f"{name}.ipynb", as_version=4)
+    assert list(facts["assignments"]) == ["attention"]
+    for name, stamp in facts["assignments"]["attention"].items():
+        notebook = nbformat.read(published / "attention" / f"{name}.ipynb", as_version=4)
         assert notebook.metadata["course"]["release"] == stamp
         badge = notebook.cells[0].source.splitlines()[2]
-        assert badge.startswith("[![Open in Colab](colab-badge.svg)](https://colab.research")
-        assert badge.endswith(f"/blob/main/{name}.ipynb)")
+        assert badge.startswith("[![Open in Colab](../colab-badge.svg)](https://colab.research")
+        assert badge.endswith(f"/blob/main/attention/{name}.ipynb)")

@@ -11,14 +11,14 @@ from autograder.blueprint import load_blueprints
 from tests.conftest import ROOT, run_autograder, run_nbgrader
 from tests.journey.forms import WRONG, export_py, solve, write
 
-pytestmark = pytest.mark.xdist_group("journey")
+pytestmark = pytest.mark.xdist_group("exchange")
 
 FIRST = "1_query_crafting"
 TOTALS = {"1_query_crafting": 10, "2_attention_from_scratch": 18, "3_finetune_roberta": 18}
 
 
 @pytest.fixture(scope="module")
-def collected(course, solved, tmp_path_factory):
+def collected(course, assignment, solved, tmp_path_factory):
     """Release, list, fetch, solve, submit, list, collect; then two who hand in otherwise."""
     scratch = tmp_path_factory.mktemp("exchange")
     grading, home = scratch / "grading", scratch / "student"
@@ -45,7 +45,7 @@ def collected(course, solved, tmp_path_factory):
         run("list"),
         run("fetch_assignment", "attention"),
     ]
-    for name, blueprint in load_blueprints(course).items():
+    for name, blueprint in load_blueprints(assignment).items():
         path = home / "attention" / f"{name}.ipynb"
         write(path, solve(nbformat.read(path, as_version=4), blueprint))
     said += [

@@ -1,6 +1,7 @@
 """All three notebooks go the whole way: publish, fetch, solve, check, submit, grade, each way in."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -10,14 +11,16 @@ import nbformat
 import pytest
 
 from autograder.__main__ import main
-from autograder.course import load_course
-from autograder.gradescope_run import grade_submission
-from tests.conftest import grade
-from tests.journey.conftest import run_student, without_build
+from autograder.adapters.gradescope_run import grade_submission
+from autograder.course import load_assignment
+from autograder.reports.sentences import describe_check
+from course_utils import __version__ as VERSION
+from tests.autograder.intake.test_unzip import make_bomb
+from tests.conftest import grade, without_build
+from tests.journey.conftest import run_student
 from tests.journey.forms import WRONG, change_as_colab_does, export_py, write
-from tests.journey.test_unpacking import make_bomb
 
-pytestmark = pytest.mark.xdist_group("journey")
+pytestmark = pytest.mark.xdist_group("whole way")
 
 TOTALS = {"1_query_crafting": 10, "2_attention_from_scratch": 18, "3_finetune_roberta": 18}
 
@@ -74,7 +77,7 @@ def test_submit_makes_one_zip_that_says_what_is_in_it(submitted):
     assert names[4] in ("write-up.pdf", "write-up.html") and names[5:] == ["manifest.json"]
     assert "loss 5.80 after an hour" in kept, "outputs go along"
     assert set(manifest["files"]) == set(names[:5])
-    assert manifest["versions"]["attention-course"] == "0.1.0" and manifest["versions"]["torch"]
+    assert manifest["versions"]["attention-course"] == VERSION and manifest["versions"]["torch"]
     assert set(manifest["releases"]) == set(TOTALS)
     assert manifest["warnings"] == []
 
@@ -124,7 +127,7 @@ def test_every_way_in_gives_the_same_scores(ways, way):
 
 
 def test_the_grader_knows_the_release(ways, published):
-    stamps = json.loads((published / "release.json").read_text("utf-8"))["notebooks"]
+    stamps = json.loads((published / "release.json").read_text("utf-8"))["assignments"]["attention"]
     for way in ("zip", "bare", "colab"):
         assert {name: result["release"] for name, result in ways[way].items()} == stamps
         assert all(result["flags"] == [] for result in ways[way].values())
@@ -139,12 +142,16 @@ def test_the_grader_knows_the_release(ways, published):
 @pytest.fixture(scope="module")
 def container(tmp_path_factory):
     """The autograder zip, laid out as Gradescope does, and set up."""
-    root = tmp_path_factory.mktemp("gradescope") / "autograder"
+    return lay_out(tmp_path_factory.mktemp("gradescope") / "autograder")
+
+
+def lay_out(root, *options):
+    """Make an autograder zip and lay it out below `root` as Gradescope does."""
     bundle = root.parent / "bundle.zip"
     with without_build(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("COURSE_GRADING", str(root.parent / "grading"))
         patch.setenv("NBGRADER_EXECUTION", "autograde")  # no need to look for SST-2
-        assert main(["gradescope", str(bundle)]) == 0
+        assert main(["gradescope", str(bundle), *options]) == 0
     for name in ("source", "submission", "results"):
         (root / name).mkdir(parents=True)
     with zipfile.ZipFile(bundle) as archive:
@@ -178,13 +185,18 @@ def fill(root, archive=None):
             content.extractall(root / "submission")
 
 
-def test_gradescope_gives_the_same_scores_and_full_results(container, submitted, ways, course):
+def without_numbers(sentence):
+    """A sentence apart from its numbers: hidden inputs are drawn anew under each course's secret."""
+    return re.sub(r"\d+(\.\d+)?", "#", sentence)
+
+
+def test_gradescope_gives_the_same_scores_and_full_results(container, submitted, ways, assignment):
     fill(container, submitted[1] / "attention-submission-1.zip")
     run_script("run_autograder", container)
     results = read_results(container)
     assert results["score"] == sum(TOTALS.values())
     by_name = {test["name"]: test for test in results["tests"]}
-    for plan in course.notebooks:
+    for plan in assignment.notebooks:
         for name, cell in ways["bare"][plan.name]["cells"].items():
             if cell["status"] == "manual":
                 continue
@@ -192,7 +204,8 @@ def test_gradescope_gives_the_same_scores_and_full_results(container, submitted,
             assert (test["score"], test["max_score"]) == (cell["score"], cell["max_score"])
             assert test["status"] == ("passed" if cell["status"] == "passed" else "failed")
             assert test["visibility"] == "after_published" and test["output_format"] == "text"
-            assert test["output"].startswith(name.removeprefix("test_"))
+            sentence = describe_check(cell).split(" Seen with")[0]
+            assert without_numbers(test["output"]).startswith(without_numbers(sentence))
             assert test["number"].split(".")[0] == plan.name[0]
     arrived = by_name["What arrived"]
     assert arrived["visibility"] == "visible" and arrived["status"] == "passed"
@@ -202,10 +215,10 @@ def test_gradescope_gives_the_same_scores_and_full_results(container, submitted,
     assert results["stdout_visibility"] == "hidden"
 
 
-def test_gradescope_writes_results_whatever_the_submission_does(container, course):
+def test_gradescope_writes_results_whatever_the_submission_does(container, assignment):
     """A notebook that kills its kernel, leaves a letter, and tries to write the results itself."""
     fill(container)
-    notebook = nbformat.read(course.release / "1_query_crafting.ipynb", as_version=4)
+    notebook = nbformat.read(assignment.release / "1_query_crafting.ipynb", as_version=4)
     target = container / "results" / "results.json"
     evil = (
         f"import os, signal, pathlib\nfor name in ({str(target)!r}, 'x'):\n    try:\n"
@@ -228,16 +241,21 @@ def test_gradescope_writes_results_whatever_the_submission_does(container, cours
     assert "is not as `write_predictions` makes it" in arrived["output"]
 
 
+def find_own(container):
+    """Return the assignment as the container knows it."""
+    return load_assignment("attention", container / "source" / "course")
+
+
 def test_an_empty_submission_gets_a_sentence(container, tmp_path, monkeypatch):
-    monkeypatch.setattr("autograder.intake.prove_grader", lambda course: None)
-    results = grade_submission(load_course(container / "source" / "course"), tmp_path)
+    monkeypatch.setattr("autograder.grading.paths.prove", lambda kit: None)
+    results = grade_submission(find_own(container), tmp_path)
     assert results["score"] == 0 and len(results["tests"]) == 23
     assert "The submission holds no notebook (.ipynb)." in results["tests"][0]["output"]
 
 
 def test_a_bomb_gets_a_sentence(container, tmp_path):
     make_bomb(tmp_path / "a.zip")
-    results = grade_submission(load_course(container / "source" / "course"), tmp_path)
+    results = grade_submission(find_own(container), tmp_path)
     assert results["score"] == 0 and len(results["tests"]) == 23
     assert "a.zip would unpack to more than 400 MB" in results["tests"][0]["output"]
 

@@ -1,0 +1,228 @@
+"""What learning systems let instructors download ends up with the right student, and dated."""
+
+import io
+import json
+import os
+import zipfile
+from datetime import UTC, datetime
+
+import pytest
+
+from autograder.blueprint import load_blueprints
+from autograder.classroom.collect import Log, collect
+from autograder.classroom.roster import read_roster
+from autograder.course import CourseError
+from autograder.intake.arrivals import find_students, settle
+from tests.autograder.classroom.classes import grading_into
+from tests.autograder.intake.odd_students import FIRST, make_odd_students, put
+from tests.conftest import run_autograder
+
+CANVAS = (
+    "Student,ID,SIS User ID,SIS Login ID,Section,Attention (77)\n"
+    "    Points Possible,,,,,110\n"
+    '"Lund, Ada",101,s-1,alund,A,\n'
+    '"Müller, Jörg",102,s-2,jmueller,B,\n'
+    '"Student, Test",999,,,A,\n'
+)
+MOODLE = "First name,Last name,ID number,Email address\nAda,Lund,s-1,ada@x.org\nJörg,Müller,s-2,j@x.org\n"
+BLACKBOARD = (
+    '"Last Name"\t"First Name"\t"Username"\t"Student ID"\t"Last Access"\n'
+    '"Lund"\t"Ada"\t"alund"\t"s-1"\t"2030-01-01"\n'
+)
+
+
+@pytest.fixture
+def grading(tmp_path):
+    folder = tmp_path / "grading"
+    folder.mkdir()
+    with grading_into(folder) as assignment:
+        yield folder, assignment
+
+
+def pack(path, files, when=(2030, 3, 1, 12, 0, 0)):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            stamp = when
+            if isinstance(content, tuple):
+                content, stamp = content
+            archive.writestr(zipfile.ZipInfo(name, stamp), content)
+    return path
+
+
+# -------------------------------------------------------------------------------------- rosters
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_a_canvas_export_is_a_roster_in_every_encoding_of_excel(grading, encoding, tmp_path):
+    path = tmp_path / "canvas.csv"
+    path.write_bytes(CANVAS.encode(encoding))
+    roster = read_roster(path, grading[1])
+    assert list(roster) == ["alund", "jmueller"]
+    found = roster["jmueller"]
+    assert (found.name, found.lms_id, found.sis_id) == ("Müller, Jörg", "102", "s-2")
+    assert (found.first_name, found.last_name, found.section) == ("Jörg", "Müller", "B")
+
+
+def test_moodle_and_blackboard_too_and_tracks_are_kept(grading, tmp_path):
+    folder, assignment = grading
+    moodle, blackboard, own = (tmp_path / name for name in ("m.csv", "b.xls", "own.csv"))
+    moodle.write_bytes(("sep=,\n" + MOODLE).encode("utf-8-sig"))
+    assert read_roster(moodle, assignment)["s-2"].email == "j@x.org"
+    blackboard.write_bytes(BLACKBOARD.encode("utf-16"))
+    assert read_roster(blackboard, assignment)["alund"].lms_id == "s-1"
+    own.write_text("student,track,extension_days\ns-1,graduate,2\n")
+    run_autograder("roster", own, COURSE_GRADING=str(folder))
+    done = run_autograder("roster", moodle, COURSE_GRADING=str(folder))
+    assert "read as Moodle's export: Lund, Ada hands in as 's-1'." in done.stdout
+    assert "Tracks and extensions of 1 students were kept" in done.stdout
+    entry = read_roster(folder / "roster.csv", assignment)["s-1"]
+    assert entry.track == "graduate" and entry.extension.days == 2 and entry.name == "Lund, Ada"
+    (tmp_path / "book.csv").write_bytes(b"PK\x03\x04rest")
+    with pytest.raises(CourseError, match="save it as CSV"):
+        read_roster(tmp_path / "book.csv", assignment)
+
+
+# ------------------------------------------------------------------------------------- downloads
+
+
+@pytest.fixture
+def enrolled(grading, tmp_path):
+    (grading[0] / "roster.csv").write_text(CANVAS, "utf-8")
+    return grading
+
+
+def stamp(folder, student):
+    return (folder / "submitted" / student / "attention" / "timestamp.txt").read_text().strip()
+
+
+def names(folder, student):
+    place = folder / "submitted" / student / "attention"
+    return sorted(p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_file())
+
+
+def test_moodles_zip_and_what_is_handed_in_again(enrolled, tmp_path):
+    folder, assignment = enrolled
+    first = pack(tmp_path / "all.zip", {
+        "Ada Lund_5001_assignsubmission_file_/work.ipynb": "one",
+        "Jörg Müller_5002_assignsubmission_file_work.ipynb": "his",
+        "Ada Lund_5001_assignsubmission_onlinetext_/onlinetext.html": "<p>hello",
+        "Mallory Who_5003_assignsubmission_file_/work.ipynb": "whose",
+    })  # fmt: skip
+    done = collect(assignment, [first])
+    assert [label.rpartition(": ")[2] for label in done.unmatched] == [
+        "Mallory Who_5003_assignsubmission_file_/work.ipynb"
+    ]
+    assert names(folder, "alund") == ["timestamp.txt", "work.ipynb"]
+    expected = datetime(2030, 3, 1, 12).astimezone(UTC)
+    assert stamp(folder, "alund") == f"{expected:%Y-%m-%d %H:%M:%S} UTC"
+    assert Log(assignment).entries["alund"]["work.ipynb"]["says"] == "file"
+    again = pack(tmp_path / "later.zip", {
+        "Ada Lund_5001_assignsubmission_file_/work.ipynb": "two",
+        "Jörg Müller_5002_assignsubmission_file_work.ipynb": "his",
+    }, when=(2030, 3, 9, 12, 0, 0))  # fmt: skip
+    done = collect(assignment, [again])
+    assert done.known == 1 and len(done.placed) == 1
+    kept = [name for name in names(folder, "alund") if name.endswith(".ipynb")]
+    assert len(kept) == 2 and any("2030-03-09" in name for name in kept)
+    assert (folder / "submitted/alund/attention/work.ipynb").read_text() == "one"
+    assert stamp(folder, "alund").startswith("2030-03-09")
+    assert collect(assignment, [again, first]).placed == [], "nothing new"
+
+
+def test_canvas_by_ids_gradescope_by_its_own_time_and_folders_by_name(enrolled, tmp_path):
+    folder, assignment = enrolled
+    manifest = io.BytesIO()
+    with zipfile.ZipFile(manifest, "w") as archive:
+        archive.writestr("manifest.json", json.dumps({"made": "2030-02-28T10:00:00+00:00"}))
+    canvas = pack(tmp_path / "canvas.zip", {
+        "lundada_LATE_101_7001_1_query_crafting-2.ipynb": "one",
+        "mullerjorg_102_7002_submission.zip": manifest.getvalue(),
+        "whoever_555_7003_x.ipynb": "?",
+    })  # fmt: skip
+    done = collect(assignment, [canvas])
+    assert len(done.unmatched) == 1
+    assert "1_query_crafting.ipynb" in names(folder, "alund")
+    assert stamp(folder, "jmueller") == "2030-02-28 10:00:00 UTC", "the manifest's, not the file's"
+    export = tmp_path / "gradescope"
+    (export / "submission_9").mkdir(parents=True)
+    (export / "submission_9" / "2_attention_from_scratch.ipynb").write_text("nine")
+    (export / "submission_metadata.yml").write_text(
+        "submission_9:\n  :submitters:\n  - :name: Ada Lund\n    :sid: s-1\n    :email: a@x.org\n"
+        "  :created_at: 2030-04-01 08:00:00.000 Z\n"
+    )
+    collect(assignment, [export])
+    assert "2_attention_from_scratch.ipynb" in names(folder, "alund")
+    assert stamp(folder, "alund") == "2030-04-01 08:00:00 UTC"
+    loose = tmp_path / "mail"
+    loose.mkdir()
+    (loose / "jmueller_notebook 3.ipynb").write_text("three")
+    (loose / "Ada LUND").mkdir()
+    (loose / "Ada LUND" / "3_finetune_roberta.ipynb").write_text("three")
+    assert not collect(assignment, [loose]).unmatched
+    assert "jmueller_notebook 3.ipynb" in names(folder, "jmueller")
+    assert "3_finetune_roberta.ipynb" in names(folder, "alund")
+
+
+def test_nothing_leaves_the_students_folder(enrolled, tmp_path):
+    folder, assignment = enrolled
+    evil = pack(tmp_path / "evil.zip", {
+        "Ada Lund_1_assignsubmission_file_/../../../../evil.ipynb": "x",
+        "Ada Lund_1_assignsubmission_file_/timestamp.txt": "1999-01-01 00:00:00 UTC",
+    })  # fmt: skip
+    collect(assignment, [evil])
+    assert not list(tmp_path.glob("evil.ipynb")) and not list(folder.glob("*.ipynb"))
+    assert names(folder, "alund") == ["evil.ipynb", "timestamp.txt"]
+    assert not stamp(folder, "alund").startswith("1999")
+
+
+def test_the_command_says_what_is_missing(grading, tmp_path):
+    zipped = pack(tmp_path / "a.zip", {"Nobody_1_assignsubmission_file_/a.ipynb": "x"})
+    done = run_autograder("collect", zipped, COURSE_GRADING=str(grading[0]))
+    assert done.returncode == 1 and "There is no roster" in done.stderr
+    (grading[0] / "roster.csv").write_text(CANVAS, "utf-8")
+    done = run_autograder("collect", zipped, COURSE_GRADING=str(grading[0]))
+    assert done.returncode == 1 and "names nobody on the roster" in done.stderr
+    (tmp_path / "b.zip").write_bytes(b"no zip")
+    done = run_autograder("collect", tmp_path / "b.zip", COURSE_GRADING=str(grading[0]))
+    assert "cannot be read as a zip file" in done.stderr
+
+
+# ------------------------------------------------------------------------- the odd students again
+
+
+@pytest.mark.parametrize("system", ["moodle", "canvas"])
+def test_odd_students_through_a_download(grading, tmp_path, system):
+    """What is chosen is what `grade` chooses for the same files: their scores are tested there."""
+    folder, assignment = grading
+    kit = load_blueprints(assignment)
+    students = [s for s in make_odd_students(kit) if s.earns]
+    roster, files = ["student,name,lms_id"], {}
+    for number, student in enumerate(students, start=100):
+        roster.append(f"{student.name},First {student.name},{number}")
+        place = tmp_path / "hands-in" / student.name
+        put(student, place)
+        for path in sorted(p for p in place.rglob("*") if p.is_file()):
+            inner = path.relative_to(place).as_posix()
+            when = datetime.fromtimestamp(path.stat().st_mtime).timetuple()[:6]
+            if system == "moodle":
+                name = f"First {student.name}_{number}_assignsubmission_file_/{inner}"
+            elif "ipynb_checkpoints" in inner or "MACOSX" in inner:
+                continue  # nobody hands these in one by one
+            else:
+                key = student.name.replace("-", "")
+                name = f"{key}first_{number}_{number + 500}_{path.name}"
+            files[name] = path.read_bytes(), (*when[:5], when[5] // 2 * 2)
+    (folder / "roster.csv").write_text("\n".join(roster), "utf-8")
+    done = collect(assignment, [pack(tmp_path / "all.zip", files)])
+    assert not done.unmatched and not done.problems
+    strays = find_students(assignment)
+    for student in students:
+        place = folder / "submitted" / student.name / "attention"
+        restored = settle(place, kit, strays[student.name]).restore(kit[FIRST])
+        assert restored.trouble is None, student.name
+        code = {c.metadata.get("nbgrader", {}).get("grade_id"): c.source
+                for c in restored.notebook.cells}["q_select_first"]  # fmt: skip
+        worse = "q_select_first = 0" in code
+        assert worse == (student.earns[FIRST] < kit[FIRST].auto_points), student.name
+        assert code != kit[FIRST].find("q_select_first").release.source, student.name
+        assert os.path.exists(place / "timestamp.txt")

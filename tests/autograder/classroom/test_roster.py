@@ -1,0 +1,86 @@
+"""The roster: what is read, what is refused by line, who is unknown and who is missing."""
+
+from datetime import timedelta
+
+import pytest
+
+from autograder.__main__ import main
+from autograder.classroom.roster import Entry, compare, read_roster
+from autograder.course import CourseError
+from tests.autograder.classroom.classes import read_gradebook
+from tests.conftest import ROOT
+
+GOOD = (
+    "student,name,track,extension_days,email\n"
+    "ada,Ada Lund,graduate,,ada@example.org\n"
+    'ben,"Weiss, Ben",undergraduate,2,\n'
+    ",,,,\n"
+    "zoe,Zoe,undergraduate,0.5,\n"
+)
+
+
+def test_a_roster_is_read(tmp_path, assignment):
+    path = tmp_path / "roster.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+    roster = read_roster(path, assignment)
+    assert roster["ada"] == Entry("ada", "Ada Lund", "graduate", email="ada@example.org")
+    assert (roster["ada"].first_name, roster["ada"].last_name) == ("Ada", "Lund")
+    assert (roster["ben"].first_name, roster["ben"].last_name) == ("Ben", "Weiss")
+    assert roster["ben"].extension == timedelta(days=2)
+    assert roster["zoe"].extension == timedelta(hours=12) and roster["zoe"].last_name == "Zoe"
+    path.write_text(GOOD.replace(",", ";").replace('"Weiss; Ben"', '"Weiss, Ben"'), "utf-8")
+    assert read_roster(path, assignment) == roster, "as spreadsheets in other countries write it"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name\nAda\n", "`student` among them"),
+        ("student,shoe\nada,38\n", "'shoe' is not known"),
+        ("student,track\nada,master\n", "line 2: course.toml has no track 'master'"),
+        ("student\nada\nada\n", "line 3: ada is there twice"),
+        ("student,extension_days\nada,soon\n", "'soon', not a number"),
+        ("student,extension_days\nada,-1\n", "cannot be negative"),
+        ("student,name\n,Ada\n", "`student` is empty"),
+        ("student\n../etc\n", "cannot be the name of a folder"),
+        ("student,name\nada,Ada,Lund\n", "more values than columns"),
+        ("student\n", "names no student"),
+    ],
+)
+def test_a_wrong_roster_is_refused_by_its_line(tmp_path, assignment, text, words):
+    path = tmp_path / "roster.csv"
+    path.write_text(text, "utf-8")
+    with pytest.raises(CourseError) as refused:
+        read_roster(path, assignment)
+    assert words in str(refused.value) and str(path) in str(refused.value)
+
+
+def test_a_roster_that_is_no_text_or_not_there(tmp_path, assignment):
+    (tmp_path / "x.csv").write_bytes(b"student\n\x81\x8d")
+    for name in ("x.csv", "none.csv"):
+        with pytest.raises(CourseError):
+            read_roster(tmp_path / name, assignment)
+
+
+def test_unknown_and_missing_students():
+    roster = {name: Entry(name) for name in ("ada", "ben", "zoe")}
+    assert compare(roster, ["ada", "mallory"]) == (["mallory"], ["ben", "zoe"])
+
+
+def test_the_command_tells_and_writes_names_to_the_gradebook(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_GRADING", str(tmp_path))
+    monkeypatch.chdir(ROOT)
+    for name in ("ada", "mallory"):
+        (tmp_path / "submitted" / name / "attention").mkdir(parents=True)
+    assert main(["roster"]) == 1 and "no roster yet" in capsys.readouterr().err
+    file = tmp_path / "class.csv"
+    file.write_text(GOOD, "utf-8")
+    assert main(["roster", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "unknown: mallory" in told and "missing: ben" in told
+    assert ("ben", "Ben", "Weiss", None) in read_gradebook(tmp_path)["students"]
+    assert main(["roster"]) == 0 and capsys.readouterr().out == told
+    file.write_text("student,track\nada,nobody\n", "utf-8")
+    assert main(["roster", str(file)]) == 1
+    assert "no track 'nobody'" in capsys.readouterr().err
+    assert (tmp_path / "roster.csv").read_text("utf-8") == GOOD, "the old one stays"

@@ -1,0 +1,253 @@
+"""Notebook 3's judge: every known mistake is named, every right variant passes, nothing is paid twice."""
+
+import threading
+from itertools import zip_longest
+
+import nbformat
+import numpy as np
+import pytest
+
+from autograder.blueprint import load_blueprint
+from autograder.course import load_assignment
+from autograder.demo.personas import fill_in, solve_all
+from autograder.exercises import find_exercises
+from autograder.exercises.attention import finetune_roberta
+from autograder.exercises.attention import finetune_roberta_code as code
+from autograder.grading.in_process import grade_here
+from autograder.grading.judge import Verdict, decide
+from autograder.grading.second_try import judge_again
+from autograder.kernel import wire
+from course_utils.checks.finetuning import NAMES
+from tests.conftest import grade
+
+MODULE = "attention.finetune_roberta"
+EXERCISES = find_exercises(MODULE)
+SOLUTIONS = load_blueprint(load_assignment("attention"), "3_finetune_roberta").solutions
+RIGHT = finetune_roberta.list_pieces(SOLUTIONS)
+MISTAKES = [(name, mistake) for name in NAMES for mistake in EXERCISES[name].mistakes]
+VARIANTS = [(name, text) for name in NAMES for text in EXERCISES[name].variants]
+POINTS = {
+    "SST2Dataset": 2, "collate_fn": 3, "make_dataloaders": 2, "train_one_epoch": 4,
+    "compute_accuracy": 2, "evaluate": 3, "main": 4,
+}  # fmt: skip
+
+
+def judge(name: str, *codes: str, seed: int | None = None) -> Verdict:
+    """Run code as solution cells would run and judge what it does."""
+    exercise = EXERCISES[name]
+    inputs = exercise.draw_inputs() if seed is None else exercise.draw_inputs(seed)
+    values = finetune_roberta.try_out(name, wire.load(wire.dump(inputs)), *RIGHT, *codes)
+    coded = {k: wire.Unusable(v) if isinstance(v, str) else v for k, v in values.items()}
+    values = wire.load(wire.dump(coded))
+    return decide(exercise, POINTS[name], "ok", values, inputs, SOLUTIONS)
+
+
+def judge_in_kernel(name: str, namespace: dict, program: str = "") -> Verdict:
+    """Judge a namespace by the program that is sent into kernels."""
+    exercise = EXERCISES[name]
+    inputs = exercise.draw_inputs()
+    reply = wire.answer(program or exercise.program, namespace, wire.dump(inputs))
+    return decide(exercise, POINTS[name], "ok", wire.load(reply), inputs, SOLUTIONS)
+
+
+def label(value):
+    return getattr(value, "diagnosis", value if value in NAMES else "")
+
+
+@pytest.mark.parametrize("name, mistake", MISTAKES, ids=label)
+def test_a_known_mistake_is_rejected_and_named(name, mistake):
+    verdict = judge(name, mistake.code)
+    assert (verdict.score, verdict.status) == (0.0, "failed")
+    assert verdict.diagnosis == mistake.diagnosis, verdict.messages
+    assert len(verdict.messages[0]) > 30
+
+
+@pytest.mark.parametrize("name, text", VARIANTS, ids=label)
+def test_a_right_variant_gets_full_marks(name, text):
+    verdict = judge(name, text)
+    assert (verdict.score, verdict.status) == (POINTS[name], "passed"), verdict.messages
+
+
+def test_there_are_enough_of_both():
+    assert len(MISTAKES) >= 30 and len(VARIANTS) >= 15
+    assert len({mistake.diagnosis for _, mistake in MISTAKES}) >= 30
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_program_for_kernels_says_the_same(name):
+    verdict = judge_in_kernel(name, finetune_roberta.make_namespace(*RIGHT))
+    assert verdict.status == "passed", verdict.messages
+    wrong = EXERCISES[name].mistakes[0]
+    verdict = judge_in_kernel(name, finetune_roberta.make_namespace(*RIGHT, wrong.code))
+    assert verdict.diagnosis == wrong.diagnosis
+
+
+@pytest.mark.parametrize("seed", [1, 2, 20261116])
+@pytest.mark.parametrize("name", NAMES)
+def test_other_hidden_inputs_judge_alike(name, seed):
+    assert judge(name, seed=seed).status == "passed"
+    for text in EXERCISES[name].variants[:2]:
+        assert judge(name, text, seed=seed).status == "passed"
+    for mistake in EXERCISES[name].mistakes[:6]:
+        assert judge(name, mistake.code, seed=seed).score == 0.0, mistake
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_open_and_missing_work_is_missing(name):
+    piece = EXERCISES[name].cell
+    namespace = finetune_roberta.make_namespace(*RIGHT)
+    del namespace[piece]
+    assert judge_in_kernel(name, namespace).status == "missing"
+    namespace[piece] = ...
+    assert judge_in_kernel(name, namespace).diagnosis == "todo-open"
+    namespace[piece] = 3
+    assert judge_in_kernel(name, namespace).score == 0.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_a_kernel_answers_is_judged_and_never_right(name):
+    exercise = EXERCISES[name]
+    inputs = exercise.draw_inputs()
+    right = finetune_roberta.try_out(name, inputs, *RIGHT)
+    junk = (
+        wire.Unusable("x"),
+        wire.Unusable("raised|x"),
+        np.zeros(3),
+        np.full((2, 2), np.nan),
+        ...,
+    )
+    for value in junk:
+        values = dict.fromkeys(right, value)
+        assert decide(exercise, 2.0, "ok", values, inputs, SOLUTIONS).score == 0.0
+    assert decide(exercise, 2.0, "ok", {}, inputs, SOLUTIONS).score == 0.0
+
+
+def test_judging_in_several_threads_gives_the_same():
+    verdicts = []
+
+    def work(name):
+        verdicts.append(judge_with_mistakes(name))
+
+    def judge_with_mistakes(name):
+        inputs = EXERCISES[name].draw_inputs(5)
+        values = finetune_roberta._try_once(name, inputs, *RIGHT)
+        return EXERCISES[name].rule(values, inputs, SOLUTIONS).share
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in NAMES for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert verdicts == [1.0] * len(threads)
+
+
+# ------------------------------------------------------------------- one mistake is paid once
+
+
+def judge_twice(name: str, *codes: str) -> Verdict:
+    """Judge on the learner's own pieces, then on right ones, as grading does."""
+    namespace = finetune_roberta.make_namespace(*RIGHT, *codes)
+    names = [*EXERCISES[name].builds_on, name]
+    verdicts = {piece: judge_in_kernel(piece, namespace) for piece in names}
+
+    def ask(exercise, program):
+        return judge_in_kernel(exercise.name, namespace, program)
+
+    return judge_again(verdicts, EXERCISES, SOLUTIONS, ask)[name]
+
+
+@pytest.mark.parametrize(
+    "name, piece, diagnosis",
+    [
+        ("main", "train_one_epoch", "batches-skipped"),
+        ("main", "train_one_epoch", "returned-none"),
+        ("main", "train_one_epoch", "wrong-keys"),
+        ("main", "evaluate", "accuracy-in-percent"),
+        ("main", "evaluate", "accuracy-mean-of-batches"),
+        ("main", "compute_accuracy", "error-rate"),
+        ("evaluate", "compute_accuracy", "accuracy-not-divided"),
+        ("train_one_epoch", "compute_accuracy", "expects-logits"),
+        ("make_dataloaders", "collate_fn", "padding-forgotten"),
+        ("make_dataloaders", "SST2Dataset", "length-off"),
+    ],
+)
+def test_right_work_on_a_wrong_piece_keeps_its_points(name, piece, diagnosis):
+    wrong = code.MISTAKES[piece][diagnosis][0]
+    assert judge(piece, wrong).score == 0.0
+    verdict = judge_twice(name, wrong)
+    assert (verdict.score, verdict.status) == (POINTS[name], "passed"), verdict.messages
+
+
+def test_wrong_work_on_a_wrong_piece_earns_nothing():
+    wrong = code.MISTAKES["evaluate"]["accuracy-mean-of-batches"][0]
+    own = code.MISTAKES["main"]["saves-last"][1]
+    verdict = judge_twice("main", wrong, own)
+    assert (verdict.score, verdict.status) == (0.0, "failed")
+
+
+def test_judging_leaves_the_namespace_as_it_was():
+    import torch
+
+    namespace = finetune_roberta.make_namespace(*RIGHT)
+    namespace["SST2Dataset"].tokenizer = "the learner's own"
+    before = dict(namespace)
+    for name in NAMES:
+        judge_in_kernel(name, namespace)
+    assert namespace == before and namespace["SST2Dataset"].tokenizer == "the learner's own"
+    assert not torch.cuda.is_available() and torch.is_grad_enabled()
+
+
+def test_grading_inside_the_notebook_gives_the_same(monkeypatch):
+    monkeypatch.delenv("COURSE_JUDGE", raising=False)
+    wrong = code.MISTAKES["evaluate"]["accuracy-in-percent"][0]
+    make = finetune_roberta.make_namespace
+    assert grade_here(MODULE, "main", make(*RIGHT, wrong), points=4) == 4.0
+    assert grade_here(MODULE, "evaluate", make(*RIGHT, wrong), points=3) == 0.0
+
+
+# ------------------------------------------------------------------------- through the grader
+
+
+def test_grading_real_notebooks(assignment, tmp_path):
+    """A few notebooks that hold many mistakes and variants, graded as a user would."""
+    blueprint = load_blueprint(assignment, "3_finetune_roberta")
+    solved = solve_all(blueprint)
+    assert set(solved) == set(NAMES) - {"collate_fn"}
+
+    def write(folder, codes):
+        path = tmp_path / folder / f"{blueprint.name}.ipynb"
+        path.parent.mkdir()
+        path.write_text(nbformat.writes(fill_in(blueprint, solved | codes, "Words.")), "utf-8")
+        return str(path)
+
+    # Each notebook makes one mistake an exercise, so that a few hold many of them.
+    lists = {name: list(EXERCISES[name].mistakes[:12:3]) for name in solved}
+    lists["SST2Dataset"] = list(EXERCISES["collate_fn"].mistakes[2:14:3])
+    files = {}
+    for number, row in enumerate(zip(*lists.values(), strict=True)):
+        mistakes = dict(zip(lists, row, strict=True))
+        files[write(f"wrong-{number}", {n: m.code for n, m in mistakes.items()})] = mistakes
+    variants = {}
+    for number, row in enumerate(
+        zip_longest(*(EXERCISES[name].variants[:3] for name in solved), fillvalue=None)
+    ):
+        codes = {name: text for name, text in zip(solved, row, strict=True) if text}
+        variants[write(f"right-{number}", codes)] = codes
+    broken = write("broken", {"SST2Dataset": "class SST2Dataset(Dataset):\n    x = 1 / 0"})
+
+    results = {result["submission"]: result for result in grade(*files, *variants, broken)}
+    for path, mistakes in files.items():
+        cells = results[path]["cells"]
+        for name, mistake in mistakes.items():
+            cell = cells["test_collate_fn" if name == "SST2Dataset" else f"test_{name}"]
+            assert (cell["score"], cell["status"]) == (0.0, "failed"), (mistake, cell)
+            # Other pieces are wrong as well here, so what builds on them may look different.
+            if name in ("SST2Dataset", "compute_accuracy"):
+                assert cell["diagnosis"] == mistake.diagnosis
+        assert cells["test_SST2Dataset"]["score"] == 2.0
+        assert results[path]["score"] == 2.0
+    for path, codes in variants.items():
+        assert results[path]["score"] == results[path]["max_score"] == 20.0, codes
+    cell = results[broken]["cells"]["test_collate_fn"]
+    assert cell["diagnosis"] == "cell-raised" and "ZeroDivisionError" in cell["messages"][-1]
+    assert results[broken]["cells"]["test_main"]["score"] == 4.0

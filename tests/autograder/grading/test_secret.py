@@ -1,0 +1,32 @@
+"""Hidden inputs: the same again on a regrade, others for other work, and a secret that stays."""
+
+from dataclasses import replace
+
+import nbformat
+import pytest
+
+from autograder.course import CourseError
+from autograder.grading.secret import draw_seed, read_secret
+
+
+def test_seeds_follow_from_the_secret_and_the_work(tmp_path, blueprint):
+    one = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 1")])
+    other = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 2")])
+    seed = draw_seed(tmp_path, blueprint, one)
+    assert draw_seed(tmp_path, blueprint, nbformat.from_dict(one)) == seed
+    assert draw_seed(tmp_path, blueprint, other) != seed
+    assert draw_seed(tmp_path, replace(blueprint, name="another"), one) != seed
+    assert draw_seed(tmp_path / "elsewhere", blueprint, one) != seed
+
+
+def test_the_secret_is_made_once_and_for_us_alone(tmp_path):
+    first = read_secret(tmp_path / "grading")
+    assert len(first) == 64 and read_secret(tmp_path / "grading") == first
+    assert (tmp_path / "grading" / "secret").stat().st_mode & 0o077 == 0
+    assert [path.name for path in (tmp_path / "grading").iterdir()] == ["secret"]
+
+
+def test_an_empty_secret_is_refused(tmp_path):
+    (tmp_path / "secret").write_text("\n")
+    with pytest.raises(CourseError, match="empty or too short"):
+        read_secret(tmp_path)

@@ -1,0 +1,84 @@
+"""Odd but honest students get what they earned through every door, and every choice is said."""
+
+import json
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.blueprint import load_blueprints
+from tests.autograder.intake.odd_students import FIRST, make_odd_students, put_all
+from tests.conftest import grade, run_autograder, run_nbgrader
+
+
+@pytest.fixture(scope="module")
+def kit(assignment):
+    return load_blueprints(assignment)
+
+
+@pytest.fixture(scope="module")
+def students(kit):
+    return make_odd_students(kit)
+
+
+def test_there_are_22_of_them(students):
+    assert len({student.name for student in students}) == 22
+
+
+def read_scores(grading):
+    """Return the automatic points in the gradebook, by student and notebook."""
+    found = {}
+    with Gradebook(f"sqlite:///{grading / 'gradebook.db'}", "attention-course") as gradebook:
+        for submission in gradebook.assignment_submissions("attention"):
+            for notebook in submission.notebooks:
+                key = submission.student.id, notebook.name
+                found[key] = sum(grade.auto_score or 0 for grade in notebook.grades)
+    return found
+
+
+def test_the_class_as_a_whole(kit, students, tmp_path):
+    put_all(kit, tmp_path / "submitted")
+    (tmp_path / "submitted" / "nobody").mkdir()
+    done = run_autograder("grade", "--json", "--notebook", FIRST, COURSE_GRADING=str(tmp_path))
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    results = {line["student"]: line for line in lines if "score" in line}
+    problems = {line["student"]: line["error"] for line in lines[-1]["summary"]["problems"]}
+    scores = read_scores(tmp_path)
+    for student in students:
+        if not student.earns:
+            assert student.name in problems, student.name
+            assert student.refused in problems[student.name]
+            continue
+        assert student.name not in problems, problems
+        assert scores[student.name, FIRST] == student.earns[FIRST], student.name
+        found = results[student.name]
+        said = " ".join([*found["flags"], *found["repairs"]])
+        assert student.told in said, (student.name, said)
+    assert done.returncode == 1, "some could not be graded"
+
+
+def test_nbgrader_autograde_gives_the_same(kit, students, tmp_path):
+    put_all(kit, tmp_path / "submitted")
+    done = run_nbgrader("autograde", "attention", COURSE_GRADING=str(tmp_path))
+    scores = read_scores(tmp_path)
+    for student in students:
+        for notebook, points in student.earns.items():
+            assert scores[student.name, notebook] == points, (student.name, done.stderr[-3000:])
+
+
+def test_paths_anywhere_give_the_same(kit, students, tmp_path):
+    put_all(kit, tmp_path)
+    results = grade(*(tmp_path / student.name for student in students), expect=1)
+    scores, errors = {}, {}
+    for found in results:
+        name = found["submission"].rpartition("/")[2]
+        if "error" in found:
+            errors[name] = found["error"]
+        else:
+            scores[name, found["notebook"]] = found["score"]
+    for student in students:
+        if student.earns:
+            assert student.name not in errors, errors
+        else:
+            assert student.refused in errors[student.name]
+        for notebook, points in student.earns.items():
+            assert scores[student.name, notebook] == points, student.name

@@ -1,0 +1,189 @@
+"""What a kernel may use up in all, and what it may not call: each is tried."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from autograder import budgets
+from autograder.files import remove_tree
+from autograder.kernel import isolation, landlock, nursery, seccomp, session, walls, wire
+from autograder.kernel.session import KernelSession
+from tests.conftest import ROOT
+
+pytestmark = [
+    pytest.mark.skipif(not nursery.is_possible(), reason="kernels cannot be forked here"),
+    pytest.mark.xdist_group("kernels"),
+]
+
+
+def show(kernel, code, seconds=30):
+    run = kernel.run(code, seconds)
+    return "".join(output.get("text", "") for output in run.outputs).strip() or run.status
+
+
+def test_the_whole_time_is_counted_and_said():
+    with KernelSession(seconds=2) as kernel:
+        assert kernel.run("import time; time.sleep(30)", 2).status == "timeout"
+        assert kernel.run("1", 30).status == "used up"
+        assert kernel.ask("def probe(n, i): return {'a': 1}", {}, 5) == ("used up", {})
+
+
+def test_the_folder_of_the_sockets_is_no_place_for_files():
+    with KernelSession() as kernel:
+        fill = f"open({kernel.channel!r} + '/big', 'wb').write(bytes({2 * budgets.CHANNEL_SIZE}))"
+        assert kernel.run(f"{fill}\nimport time; time.sleep(20)", 20).status == "out of disk"
+        assert show(kernel, "print(6 * 7)") == "42", "the next cell has a kernel again"
+
+
+def test_memory_is_counted_over_all_processes(monkeypatch):
+    small = walls.Limits(whole_memory=3 * 2**29)
+    monkeypatch.setattr("autograder.kernel.provisioner.walls.Limits", lambda: small)
+    eat = """
+import os, time
+for _ in range(3):
+    if os.fork() == 0:
+        kept = bytearray(600 * 2**20)
+        kept[::4096] = b"x" * len(kept[::4096])
+        time.sleep(30)
+time.sleep(30)
+"""
+    with KernelSession() as kernel:
+        assert kernel.run(eat, 30).status == "out of memory"
+
+
+def test_deep_folders_are_cleaned_away():
+    with KernelSession() as kernel:
+        place, channel = kernel._scratch, kernel.channel
+        deep = "import os\nos.chdir({!r})\nfor _ in range(1500):\n    os.mkdir('d'); os.chdir('d')"
+        kernel.run(deep.format(channel), 30)
+    assert not place.exists() and not os.path.exists(channel)
+
+
+def test_a_tree_of_any_depth_and_without_permissions_is_removed(tmp_path):
+    top = tmp_path / "top"
+    top.mkdir()
+    here = os.open(top, os.O_RDONLY)
+    for _ in range(2000):
+        os.mkdir("d", 0o500, dir_fd=here)
+        inner = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.fchmod(here, 0o500)
+        os.close(here)
+        here = inner
+    os.close(here)
+    remove_tree(top)
+    assert not top.exists()
+
+
+@pytest.mark.skipif(not seccomp.is_possible(), reason="unknown numbers of system calls")
+def test_no_new_namespaces_and_no_memory_that_nobody_owns():
+    code = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+print([libc.unshare(flag) for flag in (0x10000000, 0x20000, 0x40000000)],
+      libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, None), libc.ptrace(16, 1, 0, 0),
+      libc.shmget(0, 4096, 0o1600), libc.syscall(319, b"x", 0))
+import threading, subprocess
+thread = threading.Thread(target=print, args=("threads work",)); thread.start(); thread.join()
+print(subprocess.run(["echo", "programs work"], capture_output=True, text=True).stdout)
+print(open("/proc/self/oom_score_adj").read())
+"""
+    with KernelSession() as kernel:
+        said = show(kernel, code)
+    assert said.startswith("[-1, -1, -1] -1 -1 -1 -1"), said
+    assert "threads work" in said and "programs work" in said and "900" in said
+
+
+@pytest.mark.skipif(not walls.landlock_version(), reason="no Landlock")
+def test_where_only_landlock_stands_files_of_others_stay_whole(tmp_path):
+    """As the same user and without namespaces: emptying, permissions, signals."""
+    folder, channel, victim = (tmp_path / name for name in ("folder", "channel", "victim"))
+    folder.mkdir()
+    channel.mkdir()
+    victim.write_text("marks")
+    victim.chmod(0o644)
+    code = f"""
+import os
+from autograder.kernel import walls, provisioner
+plan = walls.Plan({str(folder)!r}, {str(channel)!r}, tuple(provisioner.find_visible()))
+print(walls.build_walls(plan, 0))
+for action in (lambda: os.truncate({str(victim)!r}, 0), lambda: os.chmod({str(victim)!r}, 0),
+               lambda: os.rename({str(victim)!r}, "mine"), lambda: os.link({str(victim)!r}, "mine"),
+               lambda: os.utime({str(victim)!r}, (0, 0)), lambda: os.kill({os.getpid()}, 0)):
+    try:
+        action()
+        print("went through")
+    except OSError as problem:
+        print("refused", problem.errno)
+open("own", "w").write("12345"); os.truncate("own", 2); print(os.path.getsize("own"))
+"""
+    before = victim.stat().st_mtime
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "2", done.stderr
+    assert victim.read_text() == "marks" and victim.stat().st_mode & 0o777 == 0o644
+    assert victim.stat().st_mtime == before
+    if walls.landlock_version() >= 6:
+        assert done.stdout.splitlines()[-2] == "refused 1", "a signal left the walls"
+
+
+def test_every_right_of_every_version_is_taken():
+    assert [landlock.every_right(version).bit_length() for version in (1, 2, 3, 4, 5, 7)] == [
+        13, 14, 15, 15, 16, 16,
+    ]  # fmt: skip
+
+
+def test_a_message_and_a_reply_have_one_limit():
+    assert wire.LIMIT == budgets.LARGEST_MESSAGE
+
+
+def test_a_kernel_gets_back_the_time_that_we_were_held_up(monkeypatch):
+    """A grader that was busy elsewhere for longer than the limit takes no honest point."""
+    receive, waits = session._receive, iter([3.0])
+
+    def receive_late(channel):
+        time.sleep(next(waits, 0))
+        return receive(channel)
+
+    with KernelSession() as kernel:
+        monkeypatch.setattr(session, "_receive", receive_late)
+        status, values = kernel.ask(
+            "def probe(n, i):\n    import time\n    time.sleep(0.5)\n    return {'a': 1}", {}, 2
+        )
+    assert status == "ok" and values["a"] == 1
+
+
+@pytest.mark.parametrize("length", [10, 120])
+def test_kernels_start_wherever_temporary_files_are(tmp_path, length):
+    """Clusters keep them elsewhere than in /tmp, under names that no socket can have."""
+    place = tmp_path / ("x" * length)
+    place.mkdir()
+    code = (
+        "from autograder.kernel.session import KernelSession\n"
+        "with KernelSession() as kernel:\n"
+        "    print(kernel.run('print(6 * 7)', 60).outputs[0].text)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, "TMPDIR": str(place), "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.stdout.strip() == "42", done.stderr
+
+
+def test_below_full_walls_under_our_own_name_nothing_is_graded(monkeypatch):
+    from autograder.course import CourseError
+
+    weak = isolation.Isolation("fence", (), ("see the grader's process",), "a test", True)
+    monkeypatch.setattr(isolation, "measure_isolation", lambda: weak)
+    monkeypatch.delenv("COURSE_ISOLATION", raising=False)
+    with pytest.raises(CourseError, match="COURSE_ISOLATION=fence"):
+        isolation.require_enough()
+    monkeypatch.setenv("COURSE_ISOLATION", "fence")
+    isolation.require_enough()
+    monkeypatch.setenv("COURSE_ISOLATION", "walls")
+    with pytest.raises(CourseError, match="Nothing was graded"):
+        isolation.require_enough()
+    monkeypatch.setenv("COURSE_ISOLATION", "castle")
+    with pytest.raises(CourseError, match="castle"):
+        isolation.require_enough()

@@ -1,0 +1,258 @@
+"""Breaks the product in some sixty small ways, one at a time, and counts which the tests notice.
+
+    python tests/breaks.py              # all of them; exit status 1 below 90 %
+    python tests/breaks.py judge kept   # those whose room or old text holds one of these words
+
+Each break is one replacement in a copy of the repository; then the tests of the room run there until
+the first failure. A break that nothing notices asks for a test.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+# What most tests import, and nothing of the course: that comes from the copy.
+HEAVY = ("torch", "transformers.models.roberta.modeling_roberta", "datasets", "nbgrader.apps.api",
+         "jupytext", "matplotlib.pyplot", "nh3")  # fmt: skip
+ENOUGH = 0.9  # of the breaks have to be noticed
+LONGEST = 900  # seconds for one break; tests that hang have noticed, too
+
+JUDGE = "autograder/grading/judge.py"
+GRADE = "autograder/grading/grade.py"
+SECOND = "autograder/grading/second_try.py"
+READ = "autograder/intake/read.py"
+GATHER = "autograder/intake/gather.py"
+RESTORE = "autograder/intake/restore.py"
+UNZIP = "autograder/intake/unzip.py"
+ARRIVALS = "autograder/intake/arrivals.py"
+SESSION = "autograder/kernel/session.py"
+WIRE = "autograder/kernel/wire.py"
+WALLS = "autograder/kernel/walls.py"
+GRADES = "autograder/reports/grades.py"
+GRADEBOOK = "autograder/classroom/gradebook.py"
+PUBLISH = "autograder/authoring/publish.py"
+LEAKS = "autograder/authoring/leaks.py"
+
+# The tests of each room, the quick ones first.
+TESTS = {
+    "grades": ["classroom/test_roster.py", "reports/test_grades.py"],
+    "publish": ["authoring/test_publish.py", "authoring/test_build.py"],
+    "intake": ["intake/test_restore.py", "intake/test_unzip.py", "intake/test_gather.py",
+               "intake/test_arrivals.py", "intake/test_colab_export.py", "intake/test_damage.py"],
+    "judge": ["grading/test_judge.py", "grading/test_secret.py", "grading/test_kept_outputs.py",
+              "grading/test_borrowed.py",
+              "exercises/test_attention_from_scratch.py", "../attacks/test_pages.py",
+              "grading/test_grade.py", "exercises/test_attention_graded.py"],
+    "kernel": ["kernel/test_wire.py", "kernel/test_session.py", "kernel/test_nursery.py",
+               "../attacks/test_attacks.py"],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Break:
+    room: str
+    file: str
+    old: str
+    new: str
+
+
+BREAKS = [
+    # ------------------------------------------------------------------------------- the judge
+    Break("judge", JUDGE, "min(1.0, max(0.0, share))", "max(0.0, share)"),
+    Break("judge", JUDGE, "ruling.share if math.isfinite(ruling.share) else 0.0", "ruling.share"),
+    Break("judge", JUDGE, "elif score >= points:", "elif score > 0:"),
+    Break("judge", JUDGE, "if status in _TROUBLE:", 'if status == "timeout":'),
+    Break("judge", SECOND, "if failed & set(partners):", "if failed >= set(partners):"),
+    Break("judge", SECOND, "        namespace.clear()", "        pass"),
+    Break("judge", SECOND, "if second.score <= first.score:", "if second.score < first.score:"),
+    Break("judge", JUDGE, '("todo-open", "not-defined")', '("todo-open",)'),
+    Break("judge", SECOND, 'verdict.status in ("passed", "missing")', 'verdict.status == "passed"'),
+    Break("judge", GRADE, "html.escape(line)", "line"),
+    Break("judge", GRADE, "exercise.draw_inputs(seed)", "exercise.draw_inputs()"),
+    Break("judge", GRADE, "flags += kernel.flags", "pass"),
+    Break("judge", GRADE, "elif is_kept(cell):", "elif is_kept(cell) and cell.outputs:"),
+    Break("judge", "autograder/grading/canary.py", "if scores.get(name) != bird.earns:",
+          "if scores.get(name, 0.0) > bird.earns:"),
+    Break("judge", "autograder/grading/kept_outputs.py", "return kept if is_note else [note, *kept]",
+          "return [note, *kept]"),
+    Break("judge", "course_utils/sanitize.py", 'if name == "src":', 'if name == "href":'),
+    Break("judge", "course_utils/sanitize.py", "(?:png|jpeg|gif);base64", "[a-z+]*;base64"),
+    Break("judge", "autograder/grading/borrowed.py", "waiting.append(used)", "pass"),
+    Break("judge", "autograder/grading/secret.py", "[blueprint.assignment, blueprint.name, *cells]",
+          "[blueprint.assignment, blueprint.name]"),
+    # ------------------------------------------------------------------------------- the intake
+    Break("intake", READ, "if version not in (1, 2, 3, 4):", "if version != 4:"),
+    Break("intake", READ, 'decode("utf-8-sig")', 'decode("utf-8")'),
+    Break("intake", RESTORE, "(worked_on or candidates)[-1]", "(worked_on or candidates)[0]"),
+    Break("intake", RESTORE, "if key is None or keys[key] > 1:", "if key is None:"),
+    Break("intake", RESTORE, 'slot.source if slot.role == "check" else slot.release', "slot.release"),
+    Break("intake", RESTORE, "kept = last_slot >= 0 and is_kept(blueprint.slots[last_slot].source)",
+          "kept = is_kept(cell)"),
+    Break("intake", RESTORE, "extra = make(cell.source)", "extra = make(cell.source, metadata=cell.metadata)"),
+    Break("intake", RESTORE, 'release[:40] if isinstance(release, str) else ""', 'release or ""'),
+    Break("intake", RESTORE, "if restored.release and restored.release != current:",
+          "if restored.release != current:"),
+    Break("intake", RESTORE, "isinstance(value, ast.Constant) and value.value is ...", "False"),
+    Break("intake", "autograder/intake/recognise.py", "if evidence[best] == 0:", "if evidence[best] < 0:"),
+    Break("intake", UNZIP, 'or ".." in place.parts ', ""),
+    Break("intake", UNZIP, "(0, stat.S_IFREG, stat.S_IFDIR)", "(0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)"),
+    Break("intake", UNZIP, "if sum(member.file_size for", "if max(member.file_size for"),
+    Break("intake", UNZIP, "or set(place.parts) & set(_JUNK)", ""),
+    Break("intake", UNZIP, "count > MOST_FILES or index > _LARGEST_INDEX", "count > MOST_FILES"),
+    Break("intake", GATHER, "return (work[id(piece)] > 0, moment, ", "return (moment, "),
+    Break("intake", GATHER, "_read_manifest_time(inside) or path.stat().st_mtime", "path.stat().st_mtime"),
+    Break("intake", "autograder/__main__.py", 'failed |= "error" in found', 'failed = "error" in found'),
+    Break("intake", ARRIVALS, "taken = place not in made and (folder / place).exists()", "taken = False"),
+    Break("intake", ARRIVALS, "not (target.exists() or target.is_symlink())", "not target.exists()"),
+    # ------------------------------------------------------------------------------- the kernel
+    Break("kernel", SESSION, 'if result.status in ("ok", "error"):', 'if result.status == "ok":'),
+    Break("kernel", SESSION, "for code in self._finished:", "for code in []:"),
+    Break("kernel", SESSION, "            self.manager.interrupt_kernel()", "            pass"),
+    Break("kernel", SESSION, 'parent.get("msg_id") == request', 'bool(parent.get("msg_id"))'),
+    Break("kernel", WIRE, ' or coded["dtype"] not in _DTYPES', ""),
+    Break("kernel", WIRE, " or len(text) > LIMIT", ""),
+    Break("kernel", WIRE, 'if str(value.dtype) == "torch.bfloat16":', "if False:"),
+    Break("kernel", "autograder/kernel/workfolder.py", "if file.is_symlink() or not (", "if not ("),
+    Break("kernel", WALLS, "        (resource.RLIMIT_FSIZE, limits.file_size),\n", ""),
+    Break("kernel", WALLS, "_make_place(root, name), read_only=True", "_make_place(root, name), read_only=False"),
+    Break("kernel", WALLS, " | NEWPID | NEWNET", " | NEWPID"),
+    Break("kernel", "autograder/kernel/nursery.py", "env={k: os.environ[k] for k in KEPT_VARIABLES "
+          "+ _TO_FIND_PYTHON if k in os.environ}", "env=os.environ"),
+    Break("kernel", "autograder/kernel/nursery.py", "    torch.seed()", "    pass"),
+    # ------------------------------------------------------------------------------- the grades
+    Break("grades", GRADES, "part.extra += weight * points", "part.extra += points"),
+    Break("grades", GRADES, "round(max(0.0, points), 4)", "round(points, 4)"),
+    Break("grades", GRADES, "if open_in else 0.0", "* len(open_in)"),
+    Break("grades", GRADES, "if seconds_late > 0:", "if seconds_late > 86_400:"),
+    Break("grades", GRADES, "mark.waits and mark.max_score > 0", "mark.waits"),
+    Break("grades", GRADES, 'tuple("=+-@\\t\\r")', 'tuple("=")'),
+    Break("grades", GRADEBOOK, "self.manual if self.manual is not None else self.auto",
+          "self.manual or self.auto"),
+    Break("grades", GRADEBOOK, "else self.extension or timedelta(0)", "else timedelta(0)"),
+    # ------------------------------------------------------------------------------- publishing
+    Break("publish", PUBLISH, '            raise CourseError(\n                f"{path} was changed by hand',
+          '            print(\n                f"{path} was changed by hand'),
+    Break("publish", PUBLISH, 'if facts.get("course") != course.id:', "if not facts:"),
+    Break("publish", PUBLISH, "for name in sorted(set(earlier) - set(files)):", "for name in []:"),
+    Break("publish", PUBLISH, 'if name and not Path(name).is_absolute() and ".." not in Path(name).parts:',
+          "if name:"),
+    Break("publish", LEAKS, 'folder.rglob("*.py")', 'folder.glob("*.py")'),
+    Break("publish", LEAKS, 'if content.startswith(b"PK\\x03\\x04"):', 'if name.endswith(".zip"):'),
+    Break("publish", LEAKS, """.replace('"', "'")""", ""),
+    Break("publish", LEAKS, 'if content.startswith((b"\\xff\\xfe", b"\\xfe\\xff")):', "if False:"),
+]  # fmt: skip
+
+
+def main(words: list[str]) -> int:
+    """Try the breaks, print a line for each, and say how many were noticed."""
+    chosen = [b for b in BREAKS if not words or any(word in b.room + b.old for word in words)]
+    for name in HEAVY:
+        importlib.import_module(name)
+    with tempfile.TemporaryDirectory(prefix="breaks-") as scratch:
+        copy = Path(scratch) / "course"
+        copy_repository(copy)
+        outcomes = []
+        for room in TESTS:
+            broken_here = [broken for broken in chosen if broken.room == room]
+            failed, by = run_tests(TESTS[room], copy) if broken_here else (False, "")
+            if failed:
+                sys.exit(f"{room}: its tests fail without any break, so they notice nothing: {by}")
+            outcomes += [(broken, *try_break(broken, copy)) for broken in broken_here]
+    missed = [broken for broken, noticed, _ in outcomes if not noticed]
+    noticed = len(outcomes) - len(missed)
+    print(f"\n{noticed} of {len(outcomes)} breaks were noticed ({noticed / len(outcomes):.0%}).")
+    for broken in missed:
+        print(f"not noticed: {broken.file}: {broken.old.strip()!r} -> {broken.new.strip()!r}")
+    return int(noticed < ENOUGH * len(outcomes))
+
+
+def copy_repository(target: Path) -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
+    subprocess.run(["git", "init", "-q"], cwd=target, check=True)  # some tests ask what is tracked
+    subprocess.run(["git", "add", "-A"], cwd=target, check=True)
+
+
+def try_break(broken: Break, copy: Path) -> tuple[bool, str]:
+    """Break the copy, run the room's tests, mend it; return whether they noticed, and which."""
+    path = copy / broken.file
+    whole = path.read_text("utf-8")
+    if whole.count(broken.old) != 1:
+        sys.exit(f"{broken.file} holds {whole.count(broken.old)} times: {broken.old!r}")
+    path.write_text(whole.replace(broken.old, broken.new), "utf-8")
+    began = time.monotonic()
+    try:
+        noticed, by = run_tests(TESTS[broken.room], copy)
+    finally:
+        path.write_text(whole, "utf-8")
+    sign = "noticed    " if noticed else "NOT NOTICED"
+    print(f"{sign} {time.monotonic() - began:4.0f} s  {broken.room}: "
+          f"{broken.old.strip()[:60]!r}  {by}", flush=True)  # fmt: skip
+    return noticed, by
+
+
+def run_tests(tests: list[str], copy: Path) -> tuple[bool, str]:
+    """Run tests of the copy in a fork of this process, which has imported what takes seconds."""
+    told = copy.parent / "told.txt"
+    process = os.fork()
+    if process == 0:
+        os.setpgid(0, 0)
+        _run_pytest(tests, copy, told)
+    deadline = time.monotonic() + LONGEST
+    while True:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            break
+        if time.monotonic() > deadline:
+            os.killpg(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            return True, "the tests hang"
+        time.sleep(0.1)
+    code, text = os.waitstatus_to_exitcode(status), told.read_text("utf-8", errors="replace")
+    if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
+        sys.exit(f"pytest could not run:\n{text[-3000:]}")
+    failed = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return code != 0, failed[0].split(" - ")[0] if failed else ""
+
+
+def _run_pytest(tests: list[str], copy: Path, told: Path) -> None:
+    code = 1
+    try:
+        for stream in (1, 2):
+            os.dup2(os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND), stream)
+        variables = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+        os.environ.update(variables | {"OMP_NUM_THREADS": "1"})
+        sys.path[:] = [str(copy), *(path for path in sys.path if not path.startswith(str(ROOT)))]
+        sys.path += [path for path in SITE if path not in sys.path]
+        sys.dont_write_bytecode = True
+        os.chdir(copy)
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m",
+                   "not soak and not browser"]  # fmt: skip
+        code = int(pytest.main([*options, *(f"tests/autograder/{name}" for name in tests)]))
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,113 @@
+"""Notebook 3's public checks: they name mistakes at once, hold no answer and leave nothing behind."""
+
+import ast
+import inspect
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.exercises import find_exercises
+from autograder.exercises.attention import finetune_roberta
+from autograder.exercises.attention.finetune_roberta_code import ORACLES
+from course_utils.checks import CheckFailed, check, finetuning_trials
+from course_utils.checks.finetuning import NAMES, examine, load_numbers
+from course_utils.checks.finetuning_words import WORDS
+
+EXERCISES = find_exercises("attention.finetune_roberta")
+RIGHT = finetune_roberta.list_pieces(ORACLES)
+MISTAKES = [(name, mistake) for name in NAMES for mistake in EXERCISES[name].mistakes]
+
+
+def label(value):
+    return getattr(value, "diagnosis", value if value in NAMES else "")
+
+
+@pytest.mark.parametrize("name, mistake", MISTAKES, ids=label)
+def test_a_known_mistake_is_named(name, mistake):
+    finding = finetune_roberta.examine_code(name, mistake.code)
+    assert not finding.passed
+    assert finding.diagnosis == mistake.diagnosis, finding
+    assert finding.sentence == WORDS[mistake.diagnosis]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_right_work_passes(name):
+    for text in (EXERCISES[name].oracle, *EXERCISES[name].variants):
+        finding = finetune_roberta.examine_code(name, text)
+        assert finding.passed, (finding, text)
+
+
+def test_every_sentence_is_one_that_somebody_can_meet():
+    met = {mistake.diagnosis for _, mistake in MISTAKES}
+    unmet = {"todo-open", "not-defined", "not-a-function", "raised", "samples-changed",
+             "not-a-number", "wrong-tokens", "wrong-weights", "wrong-loss", "wrong-accuracy",
+             "wrong-epoch-saved", "wrong-history", "other-batches"}  # fmt: skip
+    assert set(WORDS) == met | unmet
+    for slug, sentence in WORDS.items():
+        assert sentence.endswith((".", "?", ")")) and len(sentence) > 15, slug
+
+
+def test_a_check_speaks_in_a_sentence(capsys):
+    namespace = finetune_roberta.make_namespace(*RIGHT)
+    check("compute_accuracy", namespace["compute_accuracy"])
+    assert "public check passed" in capsys.readouterr().out
+    with pytest.raises(CheckFailed, match="two evaluations would differ"):
+        wrong = finetune_roberta.make_namespace(*RIGHT, EXERCISES["evaluate"].mistakes[0].code)
+        check("evaluate", wrong["evaluate"])
+
+
+def test_a_check_is_quiet_and_leaves_everything_as_it_was(capsys):
+    noisy = EXERCISES["train_one_epoch"].variants[2]  # prints; another one draws bars
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    namespace = finetune_roberta.make_namespace(*RIGHT, noisy)
+    namespace["SST2Dataset"].tokenizer = "mine"
+    device = namespace["DEVICE"]
+    for name in NAMES:
+        others = {"SST2Dataset": namespace["SST2Dataset"]} if name == "make_dataloaders" else {}
+        examine(name, namespace["SST2Dataset" if name == "collate_fn" else name], **others)
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err == ""
+    assert torch.equal(torch.get_rng_state(), state) and torch.get_num_threads() == threads
+    assert namespace["SST2Dataset"].tokenizer == "mine" and namespace["DEVICE"] is device
+    assert not torch.cuda.is_available() and torch.is_grad_enabled()
+
+
+def test_the_trials_hold_no_training_and_no_evaluation():
+    tree = ast.parse(inspect.getsource(finetuning_trials))
+    called = {
+        node.func.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    assert not called & {"backward", "argmax", "eval"}
+
+
+def test_the_stored_numbers_are_numbers():
+    for name, stored in load_numbers().items():
+        assert name in NAMES and stored["right"]
+        for value in stored["right"].values():
+            assert isinstance(value, np.ndarray)
+
+
+# ------------------------------------------------------------------------ the pretended GPU
+
+
+def test_the_pretended_gpu_refuses_what_a_gpu_refuses():
+    gpu = finetuning_trials.PretendedGPU()
+    weight = finetuning_trials.put_there(torch.ones(3))
+    with gpu:
+        assert torch.cuda.is_available()
+        here = torch.arange(3.0)
+        assert weight.device.type == "cuda" and here.device.type == "cpu" and weight.is_cuda
+        with pytest.raises(RuntimeError, match="same device"):
+            weight + here
+        with pytest.raises(TypeError, match="numpy"):
+            weight.numpy()
+        for moved in (here.to(weight.device), here.cuda(), here.to("cuda"), here.to(weight)):
+            assert (weight + moved).device.type == "cuda"
+        assert (weight.cpu() + here).device.type == "cpu"
+        assert torch.zeros(3, device=weight.device).device.type == "cuda"
+        assert weight.sum().item() == 3.0 and (2 * weight).tolist() == [2.0] * 3
+        assert here.to(torch.float64).device.type == "cpu"
+    assert not torch.cuda.is_available() and weight.device.type == "cpu"

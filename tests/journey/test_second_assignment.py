@@ -1,0 +1,191 @@
+"""A new assignment is a folder, not a fork: files are added, and everything works for it."""
+
+import json
+import shutil
+
+import nbformat
+import pytest
+
+from tests.conftest import ROOT, run_python
+
+TOML = """\
+title = "Small things"
+
+[[notebooks]]
+name = "1_halves"
+title = "Halves"
+auto = 3
+manual = 1
+pages = 1
+exercises = "halves"
+"""
+TEXT = """\
+# %% [markdown]
+# # Halves
+#
+# One function to write.
+
+# %% setup="course"
+
+# %% [markdown] answer="answer_collaborators" points=0
+# Alone.
+
+# %% solve="main"
+def main(x):
+    ### BEGIN SOLUTION
+    return x / 2
+    ### END SOLUTION
+    raise NotImplementedError("TODO: main")
+
+# %% check="main" points=3
+assert main(4) == 2, "Half of 4 is 2."
+
+# %% [markdown] answer="answer_why" points=1
+# Because two of them make the whole.
+#
+# ### BEGIN MARK SCHEME
+# - 1 point: says that twice the half is the whole.
+# ### END MARK SCHEME
+"""
+EXERCISES = '''\
+"""The exercise of the notebook on halves."""
+
+import numpy as np
+
+from autograder.exercises.base import Exercise, Mistake, Ruling
+from course_utils.checks.findings import Finding
+
+PROGRAM = """
+def probe(namespace, inputs):
+    if "main" not in namespace:
+        return {}
+    return {"out": [namespace["main"](float(x)) for x in inputs["x"]]}
+"""
+
+
+def judge(values, inputs, solutions):
+    space = {}
+    exec(solutions["main"], space)
+    right = np.array([space["main"](x) for x in inputs["x"]])
+    out = values.get("out")
+    if not isinstance(out, np.ndarray):
+        return Ruling(0.0, Finding(False, "main did not give numbers.", "todo-open"))
+    good = out.shape == right.shape and np.allclose(out, right)
+    named = "doubled" if np.allclose(out, 2 * inputs["x"]) else "wrong"
+    words = "halves are halves." if good else "that is not half."
+    return Ruling(float(good), Finding(good, words, None if good else named))
+
+
+EXERCISES = [
+    Exercise(
+        "main", PROGRAM, judge, oracle="def main(x):\\n    return 0.5 * x",
+        make_inputs=lambda rng: {"x": rng.integers(1, 99, 4).astype(float)},
+        mistakes=(Mistake("doubled", "def main(x):\\n    return 2 * x"),),
+        variants=("main = lambda x: x - x / 2",),
+    )
+]
+'''
+
+
+@pytest.fixture(scope="module")
+def course_with_two(tmp_path_factory):
+    """A copy of the course, its first assignment with one notebook, and a second one added."""
+    copy = tmp_path_factory.mktemp("two") / "course"
+    for name in ("notebooks", "source", "release", "course_utils", "autograder"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("course.toml", "nbgrader_config.py", "pyproject.toml", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    _keep_one_notebook(copy)
+    files = {
+        "notebooks/small/assignment.toml": TOML,
+        "notebooks/small/1_halves.py": TEXT,
+        "autograder/exercises/small/__init__.py": '"""A small assignment."""\n',
+        "autograder/exercises/small/halves.py": EXERCISES,
+    }
+    for name, content in files.items():
+        path = copy / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, "utf-8")
+    return copy
+
+
+def _keep_one_notebook(copy):
+    """Leave `attention` with its first notebook: what is added does not depend on the rest."""
+    for folder in ("notebooks", "source", "release"):
+        shutil.rmtree(copy / folder / "attention_at_work")
+        for path in (copy / folder / "attention").glob("[23]_*"):
+            path.unlink()
+    facts = copy / "notebooks/attention/assignment.toml"
+    head, first, _ = facts.read_text("utf-8").split("[[notebooks]]\n", 2)
+    tail = facts.read_text("utf-8").partition("# What students hand in")[2]
+    facts.write_text(f"{head}[[notebooks]]\n{first}# What students hand in{tail}", "utf-8")
+    course = copy / "course.toml"
+    text = course.read_text("utf-8").replace("attention_at_work = 1\n", "")
+    text = text.replace("your-department", "our-department")
+    course.write_text(text, "utf-8")
+
+
+def run(course, *arguments, module="autograder", status=0):
+    done = run_python("-W", "ignore", "-m", module, *arguments, cwd=course, PYTHONPATH=str(course))
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_an_assignment_is_added_by_adding_files_only(course_with_two, tmp_path):
+    course = course_with_two
+    run(course, "build")
+    run(course, "build", "--check")
+
+    published = tmp_path / "published"
+    run(course, "publish", published, "--assignment", "small")
+    assert (published / "small" / "1_halves.ipynb").is_file()
+    assert not (published / "attention").exists(), "an assignment is published when it is named"
+    run(course, "publish", published, "--verify")
+
+    release = nbformat.read(course / "release/small/1_halves.ipynb", as_version=4)
+    for cell in release.cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if name == "main":
+            cell.source = "def main(x):\n    return x / 2"
+        elif name and name.startswith("answer"):
+            cell.source = "Two of them make the whole."
+    place = course / "grading/submitted/ada/small"
+    place.mkdir(parents=True)
+    nbformat.write(release, place / "1_halves.ipynb")
+
+    # By its name, and by its cells: both assignments have an exercise called main.
+    other = tmp_path / "untitled.ipynb"
+    nbformat.write(release, other)
+    lines = run(course, "grade", place / "1_halves.ipynb", other, "--json").splitlines()
+    for line in lines:
+        result = json.loads(line)
+        assert (result["assignment"], result["score"]) == ("small", 3.0), result
+    run(course, "grade", "--assignment", "small")
+    text = run(
+        course,
+        "grades",
+        "--unmarked-as-zero",
+        "--assignment",
+        "small",
+        "--track",
+        "graduate",
+        "--explain",
+    )
+    assert "ada" in text and (course / "grading/grades-csv-small.csv").is_file()
+    run(course, "report", "--assignment", "small")
+    assert "Small things" in (course / "grading/report-small.html").read_text("utf-8")
+    (course / "grading/gradebook.db").unlink()
+    run(course, "autograde", "small", "--force", module="nbgrader")
+    graded = course / "grading/autograded/ada/small/1_halves.ipynb"
+    assert nbformat.read(graded, 4).metadata["course"]["result"]["score"] == 3.0
+    assert (course / "grading/results/small/ada/1_halves.json").is_file()
+
+
+def test_a_wrong_solution_does_not_build(course_with_two):
+    text = course_with_two / "notebooks/small/1_halves.py"
+    text.write_text(TEXT.replace("return x / 2", "return x / 3"), "utf-8")
+    done = run_python("-W", "ignore", "-m", "autograder", "build", cwd=course_with_two,
+                      PYTHONPATH=str(course_with_two))  # fmt: skip
+    assert done.returncode == 1
+    assert "the oracle of main earns 0 of 3 points" in done.stderr
+    text.write_text(TEXT, "utf-8")
