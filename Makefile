@@ -3,7 +3,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 DEPENDENCIES := pyproject.toml course_utils/pyproject.toml constraints.txt
 
-.PHONY: help demo test soak build lab setup clean
+.PHONY: help demo test soak breaks matrix lowest build lab mark setup clean
 .DEFAULT_GOAL := help
 
 help:            ## say what there is
@@ -19,6 +19,9 @@ setup: .venv/.ready   ## install everything into .venv
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ./course_utils -e '.[dev]'
 	@.venv/bin/jupyter kernelspec install --sys-prefix --name attention-warm --log-level=ERROR autograder/kernel/spec
+	@mkdir -p .venv/share/jupyter/labextensions .venv/etc/jupyter/jupyter_server_config.d
+	@cp -R autograder/marking/jupyter/attention-marking-desk .venv/share/jupyter/labextensions/
+	@cp autograder/marking/jupyter/attention-marking-desk.json .venv/etc/jupyter/jupyter_server_config.d/
 	@touch $@
 
 demo: .venv/.ready    ## play a small class through the whole flow
@@ -27,18 +30,37 @@ demo: .venv/.ready    ## play a small class through the whole flow
 build: .venv/.ready   ## notebooks/ -> source/ and release/
 	@$(PY) -m autograder build
 
+# Two workers with a thread each. One that dies ends the run, and so does the limit in minutes;
+# tests/ending.py then names the test.
+TEST_MINUTES ?= 40
+PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -q --run-limit $(TEST_MINUTES)
+SIDE_BY_SIDE := -n 2 --dist loadgroup --max-worker-restart=0
+
 test: .venv/.ready    ## lint, check what is built, run all tests a contributor needs
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m autograder build --check
-	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist loadgroup -m "not soak and not browser"  # one thread a worker
-	@$(PY) -m pytest -q -m "browser and not soak"  # alone: a person has the machine to themselves
+	@$(PYTEST) $(SIDE_BY_SIDE) -m "not soak and not browser"
+	@$(PYTEST) -m "browser and not soak"  # alone: a person has the machine to themselves
 
 soak: .venv/.ready    ## the long tests
-	@$(PY) -m pytest -q -m soak
+	@$(PYTEST) --run-limit 240 -m soak
 
-lab: .venv/.ready     ## open the instructor's notebooks in JupyterLab
-	@.venv/bin/jupyter lab source/attention
+matrix: .venv/.ready  ## everything under lowest, pinned and newest versions, on each Python found (hours)
+	@$(PY) -m autograder.bench.matrix --resume --write docs/matrix.md
+
+lowest: .venv/.ready  ## the matrix in short: one Python, the lowest versions, without the tests
+	@$(PY) -m autograder.bench.matrix --short --sets lowest \
+	  --python $$($(PY) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+breaks: .venv/.ready  ## break the product in small ways, and count what the tests notice
+	@$(PY) tests/breaks.py
+
+lab: .venv/.ready     ## open JupyterLab, with formgrader and the marking desk (at /desk)
+	@.venv/bin/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/source/attention
+
+mark: .venv/.ready    ## open the marking desk for written answers
+	@$(PY) -m autograder mark
 
 clean:           ## remove .venv and caches (never grading/)
-	@rm -rf .venv .pytest_cache .ruff_cache
+	@rm -rf .venv .matrix .pytest_cache .ruff_cache
