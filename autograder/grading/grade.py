@@ -21,6 +21,7 @@ from autograder.grading.borrowed import find_borrowed
 from autograder.grading.hidden_words import HiddenWords
 from autograder.grading.judge import Verdict, decide
 from autograder.grading.kept_outputs import keep_outputs
+from autograder.grading.left_out import write_stand_ins
 from autograder.grading.sanitize import sanitize_notebook
 from autograder.grading.second_try import judge_again
 from autograder.intake.restore import Restored
@@ -156,6 +157,9 @@ def _run_and_judge(
 
     try:
         flags += kernel.flags
+        stand_ins = write_stand_ins(notebook.cells)
+        if stand_ins:
+            kernel.run(stand_ins, cell_timeout)
         for cell in notebook.cells:
             if cell.cell_type != "code":
                 continue

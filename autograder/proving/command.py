@@ -16,8 +16,8 @@ from autograder.blueprint import Blueprint
 from autograder.proving.prove import Tally, list_notebooks, prove
 from autograder.terminal import console
 
-COLUMNS = ("mutants", "rejected", "named", "misnamed", "survivors", "equivalent", "rewrites",
-           "refused", "unstable")  # fmt: skip
+COLUMNS = ("mutants", "rejected", "named", "misnamed", "survivors", "equivalent", "right", "between",
+           "rewrites", "refused", "unstable")  # fmt: skip
 _LONGEST = 12  # lines of a change that are shown
 
 
@@ -108,13 +108,17 @@ def write_page(
         "A *mutant* is the reference or an accepted variant with one thing changed by program; it has",
         "to lose points on every draw of the hidden inputs. A *rewrite* changes nothing about what the",
         "code does, and has to lose nothing on any draw. *Named* is a rejected mutant that is told a",
-        "diagnosis, or its own exception with the line; *misnamed* is one that is told of a known",
-        "mistake which gives other outputs on that draw. *Equivalent* mutants are right; they are listed",
-        "with the line that proves it, and do not count as mutants. *Unstable* verdicts change with the",
-        "draw. Each piece of work runs in a process forked from one in which the notebook's cells have",
-        "run, with the same programs and the same judge as a student's; all its draws run in that one",
-        "process. A sample of them is graded through the real kernel too, and must get the same verdict",
-        "(`tests/autograder/proving/`).",
+        "diagnosis, or its own exception with the line. *Misnamed* is one that is told something untrue on",
+        "some draw: a diagnosis that names a mistake is true when a known mistake of that name gives the",
+        "same outputs, one that describes what was seen is true when its claim, written a second time in",
+        "`autograder/proving/claims/`, holds. *Equivalent* mutants are right; they are listed with the line",
+        "that proves it, and do not count as mutants. Where many answers fulfil a contract, it is checked a",
+        "second time in `autograder/proving/contracts.py`: mutants that are *right* by it have to be",
+        "accepted, and those *between*, right in 90 to 98 % of its own draws, are in no test. *Unstable*",
+        "verdicts change with the draw. Each piece of work runs in a process forked from one in which the",
+        "notebook's cells have run, with the same programs and the same judge as a student's; all its draws",
+        "run in that one process. A sample of them is graded through the real kernel too, and must get the",
+        "same verdict (`tests/autograder/proving/`).",
         "",
         f"{len(blueprints)} notebooks, {options.seeds} draws each.",
         "",
@@ -141,6 +145,7 @@ def write_page(
         ("refused", "Rewrites that are refused"),
         ("misnamed", "Misnamed"),
         ("equivalent", "Equivalent"),
+        ("between", "Right in some draws and wrong in others, by the contract itself"),
     ):
         lines += _write_section(title, what, tallies)
     return "\n".join(lines) + "\n"

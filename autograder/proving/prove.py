@@ -25,7 +25,9 @@ from autograder.course import CourseError, load_assignment, load_course
 from autograder.exercises import Exercise, find_exercises
 from autograder.grading.judge import Verdict, decide
 from autograder.kernel import wire
+from autograder.proving.claims import Seen, find_claim
 from autograder.proving.closure import read_closure
+from autograder.proving.contracts import BETWEEN, RIGHT, ask_contract
 from autograder.proving.equivalents import find_reason
 from autograder.proving.mutants import choose, make_mutants
 from autograder.proving.rewrites import make_rewrites
@@ -33,7 +35,7 @@ from autograder.proving.stage import Stage
 
 SEEDS = 8  # draws of the hidden inputs
 FROM_VARIANT = 8  # mutants of each accepted variant; the reference gives all it has
-REWRITTEN = 4  # accepted variants that are rewritten too
+REWRITTEN = 2  # accepted variants that are rewritten too
 _TOGETHER = 12  # pieces of work that are handed to a process at once
 
 # A diagnosis that says only that something is wrong. It may be true, but it names nothing.
@@ -70,8 +72,9 @@ class Outcome:
     shares: list[float]  # of the points, by draw
     diagnoses: list[str | None]
     message: str = ""  # of the first draw that was not passed
-    misnamed: str = ""  # a diagnosis whose known mistake does something else
+    misnamed: str = ""  # a diagnosis that is not true of it
     named: bool = False
+    contract: str | None = None  # what the contract says of it, where many answers are right
 
     @property
     def is_rejected(self) -> bool:
@@ -93,6 +96,8 @@ class Tally:
     misnamed: int = 0
     survivors: int = 0
     equivalent: int = 0
+    right: int = 0  # by a contract that many answers fulfil
+    between: int = 0  # right in some draws and wrong in others, by the contract itself
     rewrites: int = 0
     refused: int = 0
     unstable: int = 0
@@ -197,7 +202,13 @@ class Prover:
             "",
         )
         asks = [(e.program, text) for e in judged for _, text in self.draw(e)]
-        answers = iter(self.stage.perform(work.code, asks))
+        performed = self.stage.perform(work.code, asks)
+        drawn = [inputs for inputs, _ in self.draw(wanted)]
+        contract = ask_contract(
+            wanted.name,
+            [(values, inputs) for (_, values), inputs in zip(performed, drawn, strict=False)],
+        )
+        answers = iter(performed)
         is_named = True
         for exercise in judged:
             points = self.blueprint.find(f"test_{exercise.name}").points
@@ -215,7 +226,7 @@ class Prover:
                     and self._is_misnamed(exercise, verdict.diagnosis, place, values)
                 ):
                     misnamed = str(verdict.diagnosis)
-        return Outcome(work.key, shares, diagnoses, message, misnamed, is_named)
+        return Outcome(work.key, shares, diagnoses, message, misnamed, is_named, contract)
 
     def _judge(
         self, exercise: Exercise, points: float, status: str, values: dict, inputs: dict
@@ -232,25 +243,43 @@ class Prover:
     def _is_misnamed(
         self, exercise: Exercise, diagnosis: str | None, place: int, values: dict
     ) -> bool:
-        """Say whether a diagnosis belongs to known mistakes none of which does what was seen."""
+        """Say whether a diagnosis is untrue of what was seen.
+
+        It is true when a known mistake of this name gives the same outputs on this draw, or when what
+        it claims to have seen was seen. That something is wrong needs no proof: it was rejected.
+        """
+        if diagnosis in PLAIN_FACTS or diagnosis in VAGUE:
+            return False
+        claim = find_claim(exercise.name, diagnosis)
+        if claim and _holds(claim, self._see(exercise, place, values)):
+            return False
         known = [
             mistake.code
             for other in (exercise, *self.exercises.values())
             for mistake in other.mistakes
             if mistake.diagnosis == diagnosis
         ]
-        if not known or diagnosis in PLAIN_FACTS:
-            return False
         return not any(are_alike(values, self._recall(exercise, code)[place]) for code in known)
 
+    def _see(self, exercise: Exercise, place: int, values: dict) -> Seen:
+        right = self._recall(exercise, self.blueprint.solutions[exercise.cell])[place]
+        return Seen(exercise.name, values, right, self.draw(exercise)[place][0])
+
     def _recall(self, exercise: Exercise, code: str) -> list[dict]:
-        """Return what a known mistake gives on every draw."""
+        """Return what some code gives on every draw."""
         if (exercise.name, code) not in self._known:
             asks = [(exercise.program, text) for _, text in self.draw(exercise)]
             self._known[exercise.name, code] = [
                 values for _, values in self.stage.perform(code, asks)
             ]
         return self._known[exercise.name, code]
+
+
+def _holds(claim, seen: Seen) -> bool:
+    try:
+        return bool(claim(seen))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return False  # what it is about did not even come back
 
 
 # What these say is what was seen: that nothing was returned, or what the exception was.
@@ -272,16 +301,20 @@ def _is_name(diagnosis: str | None, messages: list[str]) -> bool:
     return diagnosis not in VAGUE
 
 
+# What a trial writes down beside what a function gives: from other calls, and about its manners.
+_BESIDE = {"again", "after", "grad", "device", "plain", "kept", "batches", "steepest"}
+
+
 def are_alike(one: dict, other: dict) -> bool:
-    """Say whether two programs gave the same: the same numbers, or the same words."""
-    if one.keys() != other.keys():
-        return False
-    return all(_alike(one[key], other[key]) for key in one)
+    """Say whether two programs gave the same outputs: the same numbers, or the same words."""
+    keys = [key for key in one.keys() | other.keys() if not _BESIDE & set(key.split("."))]
+    return all(key in one and key in other and _alike(one[key], other[key]) for key in keys)
 
 
 def _alike(one, other) -> bool:
     if isinstance(one, str) or isinstance(other, str):
-        return str(one)[:12] == str(other)[:12]
+        both = isinstance(one, str) and isinstance(other, str)
+        return both and _strip(one) == _strip(other)
     if one is other:
         return True
     if not (hasattr(one, "shape") and hasattr(other, "shape")) or one.shape != other.shape:
@@ -289,6 +322,11 @@ def _alike(one, other) -> bool:
     return bool(
         np.allclose(np.asarray(one, float), np.asarray(other, float), 1e-3, 1e-3, equal_nan=True)
     )
+
+
+def _strip(problem: str) -> str:
+    """Reduce an error to what depends neither on sizes nor on the line it happened in."""
+    return "".join(c for c in problem.partition(" [line ")[0] if not c.isdigit())[:60]
 
 
 # ------------------------------------------------------------------------------ many at once
@@ -407,8 +445,14 @@ def _fingerprint(blueprint: Blueprint, seeds: int) -> str:
     closure = _read_closure(f"import autograder.exercises.{blueprint.exercises}")
     for name, content in sorted(closure.items()):
         digest.update(name.encode() + content)
-    for path in ("prove.py", "stage.py"):
-        digest.update((Path(__file__).parent / path).read_bytes())
+    here = Path(__file__).parent
+    for path in (
+        here / "prove.py",
+        here / "stage.py",
+        here / "contracts.py",
+        *sorted((here / "claims").glob("*.py")),
+    ):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -426,15 +470,22 @@ def _count(name: str, works: list[Work], outcomes: dict[str, Outcome]) -> Tally:
         outcome = outcomes[work.key]
         details = {"kind": work.kind, "change": work.change or work.code, "code": work.code,
                    "diagnosis": outcome.diagnoses[0], "message": outcome.message}  # fmt: skip
-        if not outcome.is_rejected and not outcome.is_accepted:
+        if not outcome.is_rejected and not outcome.is_accepted and outcome.contract != BETWEEN:
             tally.unstable += 1
             counts = Counter(outcome.shares)
             tally.listed.setdefault("unstable", []).append(details | {"shares": str(dict(counts))})
         if work.is_right:
             tally.rewrites += 1
+        if outcome.contract == RIGHT and not work.is_right:
+            tally.right += 1
+        if work.is_right or outcome.contract == RIGHT:
             if not outcome.is_accepted:
                 tally.refused += 1
                 tally.listed.setdefault("refused", []).append(details)
+            continue
+        if outcome.contract == BETWEEN:
+            tally.between += 1
+            tally.listed.setdefault("between", []).append(details)
             continue
         reason = find_reason(name, work.change)
         if reason and outcome.is_accepted:

@@ -265,7 +265,7 @@ def _check_collate(results, right, inputs) -> Iterator[Fault]:
         if not np.array_equal(ids, right[f"{case}.input_ids"]):
             yield _name_tokens(ids), ""
         if not np.array_equal(mask, right[f"{case}.attention_mask"]):
-            yield "mask-dropped", ""
+            yield "wrong-mask", ""
         if _number(results, f"{case}.encoding") != 1:
             yield "encoding-is-bare", ""
 

@@ -60,7 +60,7 @@ WORDS = {
         "truncation is on, but nobody said at what length, so this tokenizer does not cut at 512."
     ),
     "wrong-max-length": "a long text is not cut to exactly 512 tokens.",
-    "not-tensors": "input_ids and attention_mask should be PyTorch tensors; these are lists.",
+    "not-tensors": "input_ids and attention_mask should be PyTorch tensors; these are something else.",
     "labels-not-long": (
         "the labels have the wrong number type. They are class ids, and PyTorch's cross entropy "
         "expects 64-bit integers (long)."
@@ -73,6 +73,7 @@ WORDS = {
         "device in one call and holds the attention mask too."
     ),
     "mask-dropped": "the attention mask is gone: the model could not tell padding from text.",
+    "wrong-mask": "the attention mask is not 1 on every token of a text and 0 on the padding behind it.",
     "token-type-ids": (
         "this tokenizer makes no `token_type_ids`: those belong to models that read pairs of "
         "sentences, such as BERT."
@@ -94,8 +95,8 @@ WORDS = {
         "two passes over the training data come in the same shuffled order. Every epoch should "
         "see a new one."
     ),
-    "all-shuffled": "validation and test data are shuffled too; nothing is gained by that.",
-    "wrong-split-shuffled": "the wrong splits are shuffled: training is in order, the others are not.",
+    "all-shuffled": "data that is not for training is shuffled too; nothing is gained by that.",
+    "wrong-split-shuffled": "the training data comes in order, and data that is not for training is shuffled.",
     "collate-forgotten": (
         "the batches are not dictionaries of encodings: the loader does not know how to put "
         "examples together."
@@ -250,9 +251,9 @@ WORDS = {
         "would leave them as they are. Leave `requires_grad` the way it was."
     ),
     "state-kept": (
-        "the first call is right, but a second one, on other examples, is not: something of the first "
-        "call stays. Look for a list or a sum that is not started anew, or a mode that is set only "
-        "once."
+        "the first call is right, but a second one, on other examples, is not. Does something of the "
+        "first call stay? Look for a list or a sum that is not started anew, or a mode that is set "
+        "only once."
     ),
     "wrong-optimizer": (
         "the model did not learn as it should have: the optimizer that main is given has to be the one "

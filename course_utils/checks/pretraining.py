@@ -103,9 +103,10 @@ def _read_problem(name: str, problem: str) -> Fault:
     if kind == "endless":
         return "limit-ignored", ""
     if kind in ("type", "parts"):
-        if name == "majority_baseline":
-            return ("baseline-one-string" if words == "str" else "baseline-with-count"), ""
-        return _STRINGS[name], f"It returned something of type {words}."
+        known = {("type", "str"): "baseline-one-string", ("parts", "tuple"): "baseline-with-count"}
+        if name == "majority_baseline" and (kind, words) in known:
+            return known[kind, words], ""
+        return _STRINGS.get(name, "wrong-answer"), f"It returned something of type {words}."
     if name == "corrupt_span" and "empty range" in words:
         return "fails-on-short", words
     return "raised", words

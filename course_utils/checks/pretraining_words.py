@@ -31,7 +31,7 @@ WORDS = {
     "baseline-with-count": "the answers should be places alone; these still carry how often they occur.",
     "baseline-letters": "the place was taken apart into its letters; each answer is a whole place.",
     "baseline-of-questions": "it counts the questions; what has to be counted are the training answers.",
-    "baseline-random": "it guesses; the baseline always gives the same answer.",
+    "baseline-random": "its answers differ; the baseline gives the same answer to every question.",
     "baseline-wrong-length": "the number of answers is not the number of questions.",
     "baseline-not-most-frequent": "the place that it gives is not the most frequent training answer.",
     # --------------------------------------------------------------------------- count_right

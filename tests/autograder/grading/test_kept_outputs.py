@@ -4,9 +4,10 @@ import nbformat
 import pytest
 
 from autograder.authoring.text_notebook import build_source
-from autograder.course import CourseError, NotebookPlan
-from autograder.blueprint import is_kept
+from autograder.blueprint import fill_in, is_kept, load_blueprints
+from autograder.course import CourseError, NotebookPlan, load_assignment
 from autograder.grading.kept_outputs import NOTE, keep_outputs
+from tests.conftest import run_autograder
 
 
 def keep(*outputs):
@@ -116,3 +117,28 @@ def test_graded_work_cannot_be_kept(tmp_path):
 def test_keep_knows_one_word(tmp_path):
     with pytest.raises(CourseError, match='keep="outputs" is the only way'):
         build(tmp_path, TEXT.replace('keep="outputs"', 'keep="all"', 1))
+
+
+@pytest.mark.parametrize("name", ["attention", "attention_at_work"])
+def test_what_stands_in_any_kept_cell_is_there_after_grading_and_in_feedback(name, tmp_path):
+    """An output is planted in every kept cell of every notebook, whatever its section is called."""
+    folder, planted = tmp_path / "submitted" / "ada" / name, {}
+    folder.mkdir(parents=True)
+    for blueprint in load_blueprints(load_assignment(name)).values():
+        notebook = fill_in(blueprint, {}, answer="mine")
+        kept = [cell for cell in notebook.cells if cell.cell_type == "code" and is_kept(cell)]
+        planted[blueprint.name] = [f"planted-{number}-here" for number in range(len(kept))]
+        for cell, words in zip(kept, planted[blueprint.name], strict=True):
+            cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=words)]
+        (folder / f"{blueprint.name}.ipynb").write_text(nbformat.writes(notebook), "utf-8")
+    for command in ("grade", "feedback"):
+        done = run_autograder(command, "--assignment", name, COURSE_GRADING=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+    for notebook, words in planted.items():
+        graded = nbformat.read(tmp_path / "autograded" / "ada" / name / f"{notebook}.ipynb", 4)
+        found = [str(cell.outputs) for cell in graded.cells if cell.get("outputs")]
+        page = (tmp_path / "feedback" / "ada" / name / f"{notebook}.html").read_text("utf-8")
+        for word in words:
+            assert sum(word in outputs for outputs in found) == 1, (notebook, word)
+            assert word in page, (notebook, word)
+    assert sum(map(len, planted.values())) > 10
