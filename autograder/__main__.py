@@ -191,6 +191,8 @@ def _add_class_options(parser: argparse.ArgumentParser) -> None:
 
 def run_build(options) -> int:
     from autograder.authoring.build import build
+    from autograder.authoring.kept_sections import describe_runs
+    from autograder.blueprint import load_blueprints
     from autograder.course import load_course
     from autograder.terminal import waiting
 
@@ -205,6 +207,11 @@ def run_build(options) -> int:
     elif options.check:
         print("Run `python -m autograder build` and commit the result.", file=sys.stderr)
         return 1
+    if not options.check:
+        print("\nCode cells by section, as grading treats them:")
+        for assignment in course.assignments.values():
+            for blueprint in load_blueprints(assignment).values():
+                print("\n".join(describe_runs(blueprint)))
     return 0
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from nbformat import NotebookNode
 
 from autograder.blueprint import is_kept
-from autograder.python_text import find_defined_names, parse
+from autograder.python_text import parse
 
 # Runs in the student's kernel, as a cell of its own.
 _STAND_INS = '''
@@ -75,11 +75,13 @@ def write_stand_ins(cells: Iterable[NotebookNode]) -> str:
     for cell in cells:
         tree = _read(cell)
         if is_kept(cell):
-            left_out |= find_defined_names(tree)
+            left_out |= _list_assigned(tree)
             made |= _list_made(tree)
         else:
-            defined |= find_defined_names(tree) | _list_made(tree).keys() | _list_parameters(tree)
+            defined |= _list_assigned(tree) | _list_made(tree).keys()
             used |= _find_globals(ast.unparse(tree))
+            if cell.metadata.get("nbgrader", {}).get("solution"):
+                defined |= _list_parameters(tree)
     wanted = (left_out | made.keys()) & used - defined
     lines = [
         f"try:\n{textwrap.indent(made[name], '    ')}\nexcept Exception:\n    pass"
@@ -90,6 +92,15 @@ def write_stand_ins(cells: Iterable[NotebookNode]) -> str:
         stand_ins = _STAND_INS.replace("{names!r}", repr(names))
         lines.append(f"exec(compile({stand_ins!r}, '<course>', 'exec'), globals())")
     return "\n".join(lines)
+
+
+def _list_assigned(tree: ast.Module) -> set[str]:
+    """Return the names that a cell assigns at its top level, inside loops and conditions too."""
+    return {
+        symbol.get_name()
+        for symbol in symtable.symtable(ast.unparse(tree), "<cell>", "exec").get_symbols()
+        if symbol.is_assigned()
+    }
 
 
 def _list_parameters(tree: ast.Module) -> set[str]:

@@ -46,6 +46,8 @@ SYMMETRIC = {
     "equal",
     "dot",
     "maximum",
+    "transpose",
+    "swapaxes",
 }
 # Parameters that hold something which a function could change in place, and whoever called would see.
 CHANGEABLE = {"Q", "K", "V", "A", "x", "y", "mask", "X", "means", "predictions", "labels", "hidden",
@@ -282,6 +284,7 @@ def _changes_state(statement: ast.stmt) -> bool:
         "tokenizer", "compute_accuracy", "DataLoader", "LongTensor", "as_tensor", "cross_entropy",
         "sqrt", "matmul", "transpose", "Linear", "reshape", "view", "any", "mean", "stack", "eye",
         "outer", "zeros", "ones", "shape", "asarray", "array", "exp", "relu", "extend", "bmm",
+        "tril", "triu", "full", "masked_fill", "permute", "where", "einsum", "clamp", "is_tensor",
     }  # fmt: skip
     return any(_name_of(call.func) not in pure for call in calls)
 
@@ -436,12 +439,22 @@ def _set_instead_of_adding(tree):
 
 
 def _change_names_called(tree):
+    given = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     for fresh, node in _each(tree, (ast.Attribute, ast.Name)):
         for other in NEIGHBOURS.get(_name_of(node), ()):
+            if other.endswith("_") and not _begins_with(node, given):
+                continue  # work in place on what nobody else has changes nothing
             again = copy.deepcopy(fresh)
             twin = _find_twin(fresh, again, node)
             setattr(twin, "attr" if isinstance(twin, ast.Attribute) else "id", other)
             yield again
+
+
+def _begins_with(node: ast.AST, names: set[str]) -> bool:
+    """Say whether an expression begins with one of these names: `A` in `A.view(2, 3).masked_fill`."""
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return isinstance(node, ast.Name) and node.id in names
 
 
 def _leave_out_calls(tree):
@@ -477,9 +490,20 @@ def _confuse_parameters(tree):
             fresh = copy.deepcopy(tree)
             twin = _functions(fresh)[number]
             again = [n for n in ast.walk(twin) if isinstance(n, ast.Name) and n.id in names]
+            if again[place] in _list_owners_of_place(twin):
+                continue  # all that a function is given lies on one device
             if isinstance(again[place].ctx, ast.Load):
                 again[place].id = names[(names.index(again[place].id) + 1) % len(names)]
                 yield fresh
+
+
+def _list_owners_of_place(function: ast.AST) -> list[ast.AST]:
+    """Return the expressions that are only asked for their device."""
+    return [
+        node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and node.attr == "device"
+    ]
 
 
 def _change_subscripts(tree):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from course_utils.words import wrap
@@ -23,6 +24,22 @@ class Finding:
     @property
     def lines(self) -> list[str]:
         return [self.sentence, *self.facts]
+
+
+def name_second(
+    first: str, faults: Iterable[tuple[str, str]], apart: Collection[str], words: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return a line about a second mistake, where both are of those that are seen apart from others.
+
+    What comes after the first fault is often only what it led to; `apart` names what is not.
+    """
+    if first not in apart:
+        return ()
+    try:
+        second = next((slug for slug, _ in faults if slug != first and slug in apart), None)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return ()  # after the first fault there was nothing more to look at
+    return (f"And a second thing: {words[second]}",) if second else ()
 
 
 class CheckFailed(AssertionError):

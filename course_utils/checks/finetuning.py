@@ -19,7 +19,7 @@ import numpy as np
 from course_utils import runtime
 from course_utils.checks.attention import decode_arrays
 from course_utils.checks.comparing import drop_line
-from course_utils.checks.findings import Finding
+from course_utils.checks.findings import Finding, name_second
 from course_utils.checks.finetuning_words import WORDS
 
 NAMES = (
@@ -40,6 +40,18 @@ _VAGUE = {
     "wrong-weights",
     "state-kept",
 }  # a known mistake may say more
+
+# Seen for themselves, in a diary or in a batch, whatever else is wrong.
+_APART = {
+    "train-mode-forgotten", "eval-mode-forgotten", "no-grad-forgotten", "grad-left-off",
+    "attention-mask-dropped", "batches-skipped", "weights-changed", "left-frozen", "returned-tensor",
+    "labels-not-long", "labels-wrong-shape", "wrong-labels", "truncation-forgotten",
+    "max-length-forgotten", "wrong-max-length", "padded-to-maximum", "mask-dropped", "not-static",
+    "last-batch-dropped", "train-not-shuffled", "all-shuffled",
+    "saves-last", "saves-first", "latest-on-tie", "keeps-worst", "nothing-saved",
+    "best-by-validation-loss", "best-by-training", "small-gain-ignored", "epochs-from-zero",
+    "splits-swapped",
+}  # fmt: skip
 
 Mistakes = Callable[[], Iterable[tuple[str, Mapping]]]
 Fault = tuple[str, str]  # a key of WORDS, and the number or words to it
@@ -83,9 +95,12 @@ def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dic
     if fault is None:
         return Finding(True, _PRAISE[name])
     diagnosis, words = fault
+    facts = (f"{words}.",) if words else ()
     if diagnosis in _VAGUE:
-        diagnosis = _find_mistake(results, right, mistakes) or diagnosis
-    return Finding(False, WORDS[diagnosis], diagnosis, (f"{words}.",) if words else ())
+        diagnosis, *others = _find_mistakes(results, right, mistakes) or [diagnosis]
+        facts += tuple(f"And a second thing: {WORDS[other]}" for other in others)
+    facts += name_second(diagnosis, faults, _APART, WORDS)
+    return Finding(False, WORDS[diagnosis], diagnosis, facts)
 
 
 _PRAISE = {
@@ -611,15 +626,27 @@ _FINDERS = {
 TELLING = ("weights", "loss", "accuracy", "again.weights", "again.loss", "again.accuracy")
 
 
-def _find_mistake(results: dict, right: dict, mistakes: Mistakes) -> str | None:
-    """Return the first known mistake that gives these very numbers."""
+def _find_mistakes(results: dict, right: dict, mistakes: Mistakes) -> list[str]:
+    """Return the known mistake that gives these very numbers, or two that do so together."""
     keys = [key for key in TELLING if key in right]
+    parts: dict[str, str] = {}  # the loss and the accuracy may be wrong for reasons of their own
     for name, numbers in mistakes():
         if all(_looks_like(numbers.get(key), right[key]) for key in keys):
             continue  # a mistake that shows elsewhere
         if all(_looks_like(results.get(key), numbers.get(key)) for key in keys):
-            return name
-    return None
+            return [name]
+        for part in ("loss", "accuracy"):
+            own = [key for key in keys if key.endswith(part)]
+            rest = [key for key in keys if not key.endswith(part)]
+            if (
+                all(_looks_like(results.get(key), numbers.get(key)) for key in own)
+                and not all(_looks_like(results.get(key), right[key]) for key in own)
+                and all(_looks_like(numbers.get(key), right[key]) for key in rest)
+            ):
+                parts.setdefault(part, name)
+    rest = [key for key in keys if not key.endswith(("loss", "accuracy"))]
+    whole = all(_looks_like(results.get(key), right[key]) for key in rest)
+    return list(parts.values()) if whole and len(parts) == 2 else []
 
 
 def _looks_like(found, known) -> bool:

@@ -17,6 +17,7 @@ from importlib import resources
 import numpy as np
 
 from course_utils import noisy_keys
+from course_utils.checks import projections
 from course_utils.checks.attention import decode_arrays
 from course_utils.checks.calls import run_cases
 from course_utils.checks.comparing import Mistakes, Tolerance, explain, find_faults
@@ -36,6 +37,7 @@ SETS, DRAWS = 10, 100  # sets of means, and draws of keys and values for each of
 NEEDED_SHARE = 0.95  # of all draws must be right for full credit
 _PUBLIC_SEED = 15
 _FACTORS = np.geomspace(1e-9, 1e9, 145)  # lengths tried to tell "wrong" from "wrong length"
+_SEVERAL = 3  # sets in which the same rows are looked at, whatever was asked for
 _FEW = 20  # draws for each set when many lengths are tried
 
 
@@ -70,7 +72,7 @@ def examine(name: str, function) -> Finding:
     if name == "synthesizer_attention":
         return _examine_synthesizer(function)
     if name == PROJECTIONS:
-        sets = [draw_directions(rng) for _ in range(SETS)]
+        sets = [draw_directions(rng) for _ in range(projections.SETS)]
         results = call_on_sets(function, [list(u) for u in sets], 3)
         return judge_projections(sets, read_numbers(results))[1]
     worlds = draw_worlds(rng)
@@ -261,7 +263,7 @@ def _suspect_index(task: Task, worlds, queries: dict, rng) -> Finding | None:
         if all(tokens == _shift_wanted(task, world, shift) for world, tokens in looked):
             return Finding(False, WORDS["off-by-one"], "off-by-one")
     first = looked[0][1]
-    if len(worlds) > 1 and all(tokens == first for _, tokens in looked):
+    if len(looked) >= _SEVERAL and all(tokens == first for _, tokens in looked):
         names = " and ".join(str(token) for token in sorted(first))
         return Finding(False, WORDS["fixed-index"].format(rows=names), "fixed-index")
     return None
@@ -300,19 +302,18 @@ def _suspect_heads(task, worlds, queries, weights) -> str:
         tuple(sorted(_name_head(world, row) for row in table))
         for world, table in zip(worlds, queries, strict=True)
     }
-    return {
+    named = {
         (("difference", "sum"),): "sum-and-difference",
         (("sum", "sum"),): "both-heads-mixed",
         (("one", "sum"),): "one-head-mixed",
-        (("difference", "difference"),): "same-key-twice",
-        (("one", "one"),): "same-key-twice",
-        (("difference", "one"),): "same-key-twice",
-    }.get(tuple(kinds), "wrong-weights")
+    }.get(tuple(kinds))
+    same = all(len(set(table.argmax(axis=1).tolist())) == 1 for table in weights)
+    return named or ("same-key-twice" if same else "wrong-weights")
 
 
 def _name_head(world: World, q: np.ndarray) -> str:
     pair = _score_wanted(world, q)
-    if pair.max() < (q @ world.means.T).max() - 1e-9:
+    if pair.max() <= 1e-9 or pair.max() < (q @ world.means.T).max() - 1e-9:
         return "other"
     if _are_opposed(pair):
         return "difference"

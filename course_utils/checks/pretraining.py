@@ -19,7 +19,7 @@ from importlib import resources
 import numpy as np
 
 from course_utils.checks.attention import decode_arrays
-from course_utils.checks.findings import Finding
+from course_utils.checks.findings import Finding, name_second
 from course_utils.checks.pretraining_trials import MASK, PAD, run_trial, unpack
 from course_utils.checks.pretraining_words import WORDS
 
@@ -57,16 +57,19 @@ def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dic
     """Judge what a trial wrote down, however it was come by: here or from a graded kernel."""
     if not results:
         return Finding(False, "nothing came back.", "no-answer")
+    second: tuple[str, ...] = ()
     if isinstance(results.get("problem"), str):
         fault = _read_problem(name, results["problem"])
     elif name == "corrupt_span":
         fault = next(_check_corruption(results, inputs), None)
     else:
-        fault = _check_cases(name, results, right, mistakes, inputs)
+        faults = list(_FINDERS[name](results, right, inputs))
+        fault = _choose_fault(faults, results, mistakes)
+        second = name_second(fault[0] if fault else "", faults, _APART, WORDS)
     if fault is None:
         return Finding(True, _PRAISE[name])
     diagnosis, words = fault
-    return Finding(False, WORDS[diagnosis], diagnosis, (words,) if words else ())
+    return Finding(False, WORDS[diagnosis], diagnosis, ((words,) if words else ()) + second)
 
 
 @cache
@@ -143,9 +146,8 @@ def _find_mistake(results: dict, mistakes: Mistakes) -> str | None:
     return None
 
 
-def _check_cases(name, results, right, mistakes, inputs) -> Fault | None:
-    """Compare case by case; a mistake that is known says more than a difference."""
-    faults = list(_FINDERS[name](results, right, inputs))
+def _choose_fault(faults: list[Fault], results: dict, mistakes: Mistakes) -> Fault | None:
+    """Return what says most; a mistake that is known says more than a difference."""
     if not faults:
         return None
     sure = next((fault for fault in faults if fault[0] not in _VAGUE), None)
@@ -155,6 +157,11 @@ def _check_cases(name, results, right, mistakes, inputs) -> Fault | None:
     return (slug, faults[0][1]) if slug else faults[0]
 
 
+# Seen for themselves, in a diary or afterwards, whatever else is wrong.
+_APART = {
+    "not-in-eval", "gradients-on", "mode-not-put-back", "always-trains-after", "gradients-left-off",
+    "input-changed", "stop-returned", "pad-does-not-stop", "mask-does-not-stop", "mask-not-appended",
+}  # fmt: skip
 _VAGUE = {
     "raised", "baseline-wrong-length", "baseline-random", "baseline-not-most-frequent", "count-wrong", "wrong-lengths", "wrong-x", "wrong-y",
     "wrong-characters", "wrong-text-asked", "wrong-answer",

@@ -24,6 +24,7 @@ from course_utils.checks.values import describe_shape
 
 PROJECTIONS = "craft_projections"
 LENGTH = 10.0  # of every u
+SETS = 40  # of directions that one answer is judged on: some answers are right by luck in a few
 TOLERANCE = 0.5  # for the largest error in any coordinate of a context
 _MATRICES = ("V", "K", "Q")
 _DIRECTIONS = ("u_a", "u_b", "u_c", "u_d")
@@ -180,7 +181,13 @@ def _suspect_mistake(answers, sets, right) -> tuple[str, str]:
         return "values-wrong-length", WORDS["values-wrong-length"].format(factor=f"{factor:.3g}")
     if all(np.allclose(matrix, np.eye(len(matrix))) for answer in answers for matrix in answer):
         return "identity-matrices", WORDS["identity-matrices"]
-    return _suspect_half(answers[0], sets[0], next(half for half in _WANTED if not right[half]))
+    half = next(half for half in _WANTED if not right[half])
+    missed = (
+        (answer, directions)
+        for answer, directions in zip(answers, sets, strict=True)
+        if not _find_right_halves([answer], [directions])[half]
+    )
+    return _suspect_half(*next(missed), half)
 
 
 def _find_value_length(answers, sets) -> float:
@@ -207,9 +214,9 @@ def _suspect_half(answer, directions, half: str) -> tuple[str, str]:
         "weights": ", ".join(f"{weight:.2f}" for weight in weights),
         "target": describe_vector(target, directions),
     }
-    if weights[place] < 0.95:
+    if weights[place] < 0.95 or place in near:
         slug = "looks-at-several"
-    elif near and place not in near:
+    elif near:
         slug = "looks-at-wrong-token"
     else:
         slug = "value-not-wanted"

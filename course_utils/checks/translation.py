@@ -18,7 +18,7 @@ import numpy as np
 
 from course_utils.checks.attention import decode_arrays
 from course_utils.checks.comparing import drop_line
-from course_utils.checks.findings import Finding
+from course_utils.checks.findings import Finding, name_second
 from course_utils.checks.translation_words import WORDS
 
 NAMES = (
@@ -36,6 +36,12 @@ _VAGUE = {
     "raised", "wrong-shape", "wrong-values", "weights-on-padding", "weights-do-not-sum", "not-finite",
     "attended-wrong", "wrong-loss", "wrong-words", "wrong-description", "squeezed-too-much",
     "tensors-not-taken", "not-the-likeliest",
+}  # fmt: skip
+
+# Seen for themselves, in a diary or afterwards, whatever else is wrong.
+_APART = {
+    "eval-forgotten", "gradients-on", "mode-not-restored", "mode-always-training", "input-changed",
+    "stop-returned", "start-returned", "hidden-not-carried", "source-cut", "mask-hides-words",
 }  # fmt: skip
 
 Mistakes = Callable[[], Iterable[tuple[str, Mapping]]]
@@ -59,14 +65,17 @@ def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dic
     if not results:
         return Finding(False, WORDS["no-answer"], "no-answer")
     cases = list(dict.fromkeys(key.partition(".")[0] for key in inputs))
-    fault = next(_FINDERS[name](cases, results, right, inputs), None)
+    faults = _FINDERS[name](cases, results, right, inputs)
+    fault = next(faults, None)
     if fault is None:
         count = sum(not case.startswith("device") for case in cases)
         return Finding(True, f"{count} different inputs gave the right results.")
     diagnosis, words = fault
     if diagnosis in _VAGUE:
         diagnosis = _find_mistake(results, right, mistakes) or diagnosis
-    return Finding(False, WORDS[diagnosis], diagnosis, (f"{words}.",) if words else ())
+    facts = (f"{words}.",) if words else ()
+    second = name_second(diagnosis, faults, _APART, WORDS)
+    return Finding(False, WORDS[diagnosis], diagnosis, facts + second)
 
 
 def to_numbers(value):

@@ -282,6 +282,9 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _collate(("text_encoding = ", "text_encoding = __import__('transformers').BatchEncoding({'input_ids': "),
                      ("    )\n    label", "    )['input_ids']})\n    label"))
         ],
+        "wrong-mask": [
+            _collate(("    return {", "    text_encoding['attention_mask'] = torch.ones_like(text_encoding['input_ids'])\n    return {"))
+        ],
         "token-type-ids": [
             _collate(("    return {", "    text_encoding['token_type_ids'].sum()\n    return {"))
         ],

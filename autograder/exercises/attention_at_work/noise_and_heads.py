@@ -30,7 +30,7 @@ from autograder.exercises.attention_at_work import noise_and_heads_code as code
 from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
 from autograder.exercises.numbers import encode_probes
 from autograder.kernel.wire import Missing
-from course_utils.checks import calls
+from course_utils.checks import calls, projections
 from course_utils.checks.comparing import Tolerance
 from course_utils.checks.findings import Finding
 from course_utils.checks.noise_and_heads import (
@@ -65,9 +65,9 @@ def probe(namespace, inputs):
 _SET_CALLS = join_sources("learners_code", "set_calls")
 
 
-def _make_program(name: str, arguments: int, parts: int) -> str:
+def _make_program(name: str, arguments: int, parts: int, sets: int) -> str:
     """Write the program that runs in a kernel: the text of set_calls.py and one call of it."""
-    end = _PROGRAM_END.format(name=name, arguments=arguments, sets=SETS, parts=parts)
+    end = _PROGRAM_END.format(name=name, arguments=arguments, sets=sets, parts=parts)
     return _SET_CALLS + end
 
 
@@ -132,24 +132,27 @@ def _make_query_exercise(name: str) -> Exercise:
 
         return _judge_safely(name, values, judge)
 
-    program = _make_program(name, 1 + task.tokens, task.heads)
+    program = _make_program(name, 1 + task.tokens, task.heads, SETS)
     return _make_exercise(name, program, rule, make_inputs)
 
 
 def _make_projections_exercise() -> Exercise:
     def make_inputs(rng) -> dict:
-        return _name_arguments([list(draw_directions(rng)) for _ in range(SETS)])
+        return _name_arguments([list(draw_directions(rng)) for _ in range(projections.SETS)])
 
     def rule(values: dict, inputs: dict, solutions: dict[str, str]) -> Ruling:
         def judge(results: dict) -> Ruling:
-            sets = [np.stack([inputs[f"{i}.{j}"] for j in range(4)]) for i in range(SETS)]
+            sets = [
+                np.stack([inputs[f"{i}.{j}"] for j in range(4)]) for i in range(projections.SETS)
+            ]
             share, finding = judge_projections(sets, results)
             halves = ("Half of the points: one of c1 and c2 is right.",)
             return Ruling(share, finding, halves if 0 < share < 1 else ())
 
         return _judge_safely(PROJECTIONS, values, judge)
 
-    return _make_exercise(PROJECTIONS, _make_program(PROJECTIONS, 4, 3), rule, make_inputs)
+    program = _make_program(PROJECTIONS, 4, 3, projections.SETS)
+    return _make_exercise(PROJECTIONS, program, rule, make_inputs)
 
 
 def _make_exercise(name: str, program: str, rule, make_inputs) -> Exercise:

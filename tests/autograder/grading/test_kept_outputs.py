@@ -1,8 +1,11 @@
 """What is kept of a student's outputs, and what is not."""
 
+import re
+
 import nbformat
 import pytest
 
+from autograder.authoring.kept_sections import describe_runs
 from autograder.authoring.text_notebook import build_source
 from autograder.blueprint import fill_in, is_kept, load_blueprints
 from autograder.course import CourseError, NotebookPlan, load_assignment
@@ -142,3 +145,13 @@ def test_what_stands_in_any_kept_cell_is_there_after_grading_and_in_feedback(nam
             assert sum(word in outputs for outputs in found) == 1, (notebook, word)
             assert word in page, (notebook, word)
     assert sum(map(len, planted.values())) > 10
+
+
+def test_the_build_shows_which_cells_are_run_again_and_which_are_kept():
+    blueprint = load_blueprints(load_assignment("attention"))["3_finetune_roberta"]
+    name, again, kept = describe_runs(blueprint)
+    assert name == "attention/3_finetune_roberta"
+    assert "run again" in again and "main training loop" in again and "Finetune" not in again
+    assert "kept" in kept and "Finetune" in kept and "load the data" in kept
+    counted = sum(map(int, re.findall(r"\((\d+)\)", again + kept)))
+    assert counted == sum(slot.source.cell_type == "code" for slot in blueprint.slots)

@@ -15,6 +15,7 @@ KEPT = "import json as notes\ntokenizer = load()\nmodel_name = 'roberta'\nsettin
 def run(source, name="work", *arguments):
     kept, own = (nbformat.v4.new_code_cell(text) for text in (KEPT, source))
     mark_kept(kept)
+    own.metadata["nbgrader"] = {"solution": True}
     namespace = {}
     exec(write_stand_ins([kept, own]), namespace)
     exec(source, namespace)
@@ -46,6 +47,7 @@ def test_nothing_is_put_in_place_of_parameters_or_of_what_is_defined():
         )
     )
     mark_kept(kept)
+    own.metadata["nbgrader"] = {"solution": True}
     assert write_stand_ins([kept, own]) == ""
     with pytest.raises(NameError, match="'optimizer' is not defined"):
         run(

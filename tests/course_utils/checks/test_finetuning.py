@@ -29,6 +29,7 @@ def test_a_known_mistake_is_named(name, mistake):
     assert not finding.passed
     assert finding.diagnosis == mistake.diagnosis, finding
     assert finding.sentence == WORDS[mistake.diagnosis]
+    assert not any("second thing" in fact for fact in finding.facts), finding
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -111,3 +112,31 @@ def test_the_pretended_gpu_refuses_what_a_gpu_refuses():
         assert weight.sum().item() == 3.0 and (2 * weight).tolist() == [2.0] * 3
         assert here.to(torch.float64).device.type == "cpu"
     assert not torch.cuda.is_available() and weight.device.type == "cpu"
+
+
+def change(name, *pairs):
+    text = ORACLES[name]
+    for old, new in pairs:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("name", "pairs", "first", "second"),
+    [
+        ("evaluate", [("@torch.no_grad()\n", ""), ("    model.eval()\n", "")],
+         "eval-mode-forgotten", "no-grad-forgotten"),
+        ("evaluate", [("outputs.loss.item() * len(label)", "outputs.loss.item()"),
+                      ("total_loss / len(labels)", "total_loss / len(dataloader)"),
+                      ("compute_accuracy(predictions, labels)", "compute_accuracy(outputs.logits.argmax(dim=-1), label)")],
+         "loss-mean-of-batches", "accuracy-of-last-batch"),
+        ("main", [("range(1, num_epochs + 1)", "range(num_epochs)"),
+                  ('validation["accuracy"] > best', "True")], "epochs-from-zero", "saves-last"),
+    ],
+)  # fmt: skip
+def test_two_mistakes_are_named_as_two(name, pairs, first, second):
+    finding = finetune_roberta.examine_code(name, change(name, *pairs))
+    assert finding.diagnosis == first
+    assert any(WORDS[second] in fact for fact in finding.facts), finding
+
