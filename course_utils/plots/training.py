@@ -79,7 +79,7 @@ def describe_losses(histories: Mapping[str, History], entropy: float | None = No
         parts.append(words + (" (interrupted)" if history.interrupted else ""))
     if entropy is not None:
         parts.append(
-            f"no model that sees only the past can get below {entropy:.2f} "
+            f"in the long run no model that sees only the past can get below {entropy:.2f} "
             f"(perplexity {math.exp(entropy):.2f})"
         )
     return "; ".join(parts) + "."

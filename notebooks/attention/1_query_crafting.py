@@ -18,15 +18,16 @@
 # | 1.4 | change one **key** and watch the others react | 10 | 30 | ●●● |
 # | 1.5 | two challenges, for those who want more | – | 20 | ●●● |
 #
-# The assignment has 100 points for undergraduates and 110 for graduate students. Section 1.4 is
-# required for graduate students; for undergraduates it counts half, as up to 5 extra points. You need
-# no GPU and no network.
+# The assignment has 100 points for undergraduates and 110 for graduate students. Section 1.4 is required
+# for graduate students; for undergraduates it counts half, as up to 5 extra points. You need neither a
+# GPU nor (once the package is installed) a network.
 #
-# **How to work.** Fill in the cells that say `TODO`. The cell below each of them checks your work on
-# the spot and tells you what it sees. A passing public check is a good sign; the written parts are
-# read by a person. Several different answers are right almost everywhere, and one is enough: your
-# query only has to work for these keys and values. Printed, your answers and figures should fit on
-# **three pages**. Short is good; nobody loses points for being brief.
+# **How to work.** Fill in the cells that say `TODO`. The cell below each of them checks your work on the
+# spot and tells you what it sees. (If a check says that a name is not defined, run the cell above it
+# first.) A passing public check is a good sign; the written parts are read by a person. Most tasks have
+# several right answers, and one is enough: your query only has to work for these keys and values.
+# Printed, your answers and figures should fit on **three pages**. Short is good; nobody loses points for
+# being brief.
 
 # %% [markdown]
 # ## Who helped you?
@@ -118,14 +119,15 @@ print("output ", output)
 # negative when they point in opposite directions; and it grows with the length of either. The four
 # keys all have a length close to 1, so for them it is mostly the direction that counts.
 #
-# The dial shows each key at its **true angle** to the query. Drop a line from a key's tip onto the
-# query: where it lands, multiplied by the length of the query, is the score.
+# The dial shows each key at its **true angle** to the query. Drop a perpendicular from a key's tip onto
+# the line of the query: how far along it lands, times the length of the query, is the score.
 
 # %%
 plots.plot_dial(q)
 
 # %% [markdown]
-# The same arrows in space. Turn them: from one side alone, angles deceive.
+# Here are the same arrows in three dimensions. Rotate them: from a single viewpoint,
+# angles can be deceptive.
 
 # %%
 plots.turn_arrows(q)
@@ -185,9 +187,9 @@ plots.plot_query([2.0, 0.0, 2.0])
 # targets cannot be hit exactly. A query may be a list, an array or a tensor of three numbers, typed in
 # or computed from `K` and `V`.
 #
-# Each query comes with a short **rationale**, read by a person: how did you find it, and what does each
-# step of attention do with it? A rationale that uses no mechanism of attention ("I tried numbers until
-# it worked") earns nothing.
+# Each query needs a short **rationale**, which a person will read: how did you find it, and what does
+# each step of attention do with it? A rationale that uses no mechanism of attention ("I tried numbers
+# until it worked") earns nothing.
 
 # %% [markdown]
 # ### 1.2.1 Select the first value ●○○
@@ -280,9 +282,10 @@ check("Q_identity", Q_identity)
 # Rationale for 1.2.2:
 
 # %% [markdown] answer="answer_1_2_2" points=2
-# The weights should be close to the identity matrix. So the diagonal of QK^T must stand out in every
-# row, and it does when row i of Q points along k_i and is long: no other key of about the same length
-# has a larger dot product with it.
+# The weights should be close to the identity matrix. So the
+# diagonal of QK^T must stand out in every row, and it does when row i of Q points along k_i and is long:
+# every other key, having about the same length and another direction, has a clearly smaller dot product
+# with it.
 #
 # ### BEGIN MARK SCHEME
 # - 1 point: the weight matrix should be (close to) the identity.
@@ -412,10 +415,11 @@ plots.plot_error(q_average_two, (V[0] + V[1]) / 2)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# On the left the query is too short to tell the keys apart, and all four values get in. On the right
-# it is so long that even a tiny difference between the two scores decides: k0 and k1 are not equally
-# long (the keys' lengths lie between {{queries.shortest_key}} and {{queries.longest_key}}). If your
-# direction makes the two scores *exactly* equal, the curve stays low: then nothing is left to magnify.
+# On the left the query is too short to tell the keys apart, and all four values get in. On the right it
+# is so long that even a tiny difference between the two scores decides. (For a query along k0 + k1 it
+# comes from the lengths of the keys, which lie between {{queries.shortest_key}} and
+# {{queries.longest_key}}.) If your direction makes the two scores *exactly* equal, the curve stays low:
+# then nothing is left to magnify.
 #
 # </details>
 #
@@ -648,14 +652,15 @@ if challenge_three is not ...:
 # %% [markdown]
 # ## Read on
 #
-# - Vaswani and others, [Attention Is All You Need](https://arxiv.org/abs/1706.03762), 2017: sections 3.2
-#   and 3.3 hold everything you just did, and what the next notebook adds.
+# - Vaswani and others, [Attention Is All You Need](https://arxiv.org/abs/1706.03762), 2017: section 3.2
+#   covers everything you just did, and what the next notebook adds.
 # - Alammar, [The Illustrated Transformer](https://jalammar.github.io/illustrated-transformer/): the same
 #   steps in pictures.
 #
 # The exercises of this assignment go back to a university assignment on attention and transformers
-# (query crafting, attention from scratch on a fork of minGPT, RoBERTa on SST-2); ideas and numbers are
-# its authors', the text and the code are new.
+# (query crafting, attention from scratch on a fork of minGPT, RoBERTa on SST-2), designed by Yegor
+# Kuznetsov, Liwei Jiang and Jaehun Jung with feedback from Alisa Liu, Melanie Sclar, Gary Liu and Taylor
+# Sorensen. Ideas and numbers are theirs; the text and the code are new.
 
 # %% [markdown]
 # ## Before you hand in

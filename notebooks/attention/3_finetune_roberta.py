@@ -29,11 +29,12 @@
 # reviews made for this course; the notebook tells you which of the two you have, and every question can
 # be answered with either.
 #
-# **How to work.** Fill in what says `TODO`, and remove the line that raises `NotImplementedError`
-# when you do. The cell below each piece checks your work on the spot: it runs your code on a tiny
-# model that keeps a diary, and tells you what your code did to it. A passing public check is a good
-# sign; grading tries more. Questions (Q1.1 to Q5.1) are read by a person: a few sentences each. Printed,
-# your answers and figures may fill **four pages**; short is good.
+# **How to work.** Fill in what says `TODO`, and remove the line that raises `NotImplementedError` when
+# you do. The cell below each piece checks your work on the spot: it runs your code on a tiny model that
+# keeps a diary, and tells you what your code did to it. (If a check says that a name is not defined, run
+# the cell above it first.) A passing public check is a good sign; grading tries more. Questions (Q1.1 to
+# Q5.1) are read by a person: a few sentences each. Printed, your answers and figures may fill **four
+# pages**; short is good.
 
 # %% [markdown]
 # ## Who helped you?
@@ -303,8 +304,8 @@ check("make_dataloaders", make_dataloaders, SST2Dataset=SST2Dataset)
 #
 # `find_model` returns what the usual `from_pretrained` takes, and chooses by your computer: with a GPU
 # and a network it fetches `roberta-base` from the hub; otherwise it takes the small RoBERTa that comes
-# with the course, because on a processor alone `roberta-base` needs most of an hour *per epoch*. To
-# insist, call `find_model("roberta-base")`. Any folder with a checkpoint works as well.
+# with the course, because on a CPU `roberta-base` takes most of an hour *per epoch*. If you want it
+# anyway, call `find_model("roberta-base")`. Any folder with a checkpoint works as well.
 
 # %%
 from course_utils.sentiment import find_model, suggest_settings
@@ -339,12 +340,12 @@ for text in ("A fine film.", "An unwatchable, joyless film.", "absolutely"):
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# The tokenizer starts from bytes and joins what it has often seen together, so frequent words are
-# one token and rare ones several: frequent in the texts it was made from, that is. The course's small
+# The tokenizer starts from bytes and joins what it has often seen together, so frequent words are one
+# token and rare ones several: frequent in the texts it was made from, that is. The course's small
 # tokenizer was made from the made-up reviews and knows "joyless" as one token, while it has to spell
-# everyday words that never occur there; `roberta-base` has it the other way round. The mark in front of a
-# token stands for a space. `<s>` and `</s>` enclose the sentence; the state of the first of them will
-# be classified.
+# everyday words that never occur there; `roberta-base` has it the other way round. The `Ġ` in front of a
+# token stands for a space. `<s>` and `</s>` enclose the sentence; the state of the first of them will be
+# classified.
 #
 # </details>
 #
@@ -758,7 +759,7 @@ print(evaluate(model, unseen))
 #
 # A model that finds both classes about equally likely has a loss of $-\ln \frac12 \approx 0.69$ and is
 # right about half of the time. A random head may lean to one side, and being confidently wrong costs
-# more: a loss of up to 0.9 is no reason to worry. If yours is far above, look for a mistake before
+# more: a loss of up to 0.9 is no reason to worry. If yours is far higher, look for a mistake before
 # training.
 #
 # </details>
@@ -814,8 +815,8 @@ plot_curves(history)
 # </details>
 
 # %% [markdown]
-# **Q4.2** Describe the curves. In which epoch is the accuracy best on training data, and in which on
-# validation data? Do the two follow the same trend, and why (not)? (2 points)
+# **Q4.2** Describe the curves. In which epoch is the accuracy best on training data, and
+# in which on validation data? Do the two follow the same trend? Why, or why not? (2 points)
 
 # %% [markdown] answer="answer_q4_2" points=2
 # Training accuracy rises to nearly 100 % and is best in one of the last epochs. Validation accuracy is
@@ -921,7 +922,8 @@ plot_learning_curve(curves)
 #
 # With very few labels neither model can tell much, with very many both get there; in between lies what
 # pretraining is worth, and it can be read in two ways: upwards as accuracy, sideways as the number of
-# labels you did not have to pay for. One run per point is noisy; differences of a point or two mean little.
+# labels you did not have to pay for. One run per point is noisy; differences of less than four or five
+# points mean little (with 400 validation sentences, chance alone moves an accuracy by about two).
 #
 # </details>
 
@@ -1024,10 +1026,11 @@ runs
 # strategy, and why that one? (1 point)
 
 # %% [markdown] answer="answer_q4_6" points=1
-# A few epochs each, one thing at a time: first the learning rate, by factors because its effect is
-# multiplicative, then the batch size at the best rate; the number of epochs needs no search of its own,
-# since the best epoch is kept. This is cheaper than a full grid and settles the parameter that matters
-# most first; with more parameters than these I would search at random.
+# Three learning rates, 0.4, 1 and 2 times the given one, with the given batch size and a few epochs
+# each. One thing at a time, and the learning rate first, because it matters most; by factors, because
+# its effect is multiplicative. I left the batch size alone for lack of time, and the number of epochs
+# needs no search of its own, since the best epoch is kept. This is cheaper than a full grid; with more
+# parameters than these I would search at random.
 #
 # ### BEGIN MARK SCHEME
 # - 0.5 points: says which values and by which strategy (grid, random, one at a time, coarse to fine).
@@ -1141,9 +1144,9 @@ print(read_mistakes(texts, labels, probabilities, count=5))
 # %% [markdown]
 # <details><summary>What to look for</summary>
 #
-# If the two kinds of mistake are about equally frequent, the model leans neither way; if not, compare with
-# the share of each label in the training data before you blame the model. With a handful of mistakes in all,
-# a difference of two or three is chance.
+# If the two kinds of mistake are about equally frequent, the model leans neither way; if not, compare
+# with the share of each label in the training data before you blame the model. As a rule of thumb, with
+# $n$ mistakes in all a difference smaller than about $2\sqrt{n}$ may be chance.
 #
 # </details>
 #
@@ -1153,10 +1156,10 @@ print(read_mistakes(texts, labels, probabilities, count=5))
 # ### Where does attention look?
 #
 # The picture shows the last layer's weights from the first token, whose state is classified. It is
-# tempting to read them as reasons. **They are not**: weights say where information *may* come from, not
-# what the values carry, nor what earlier layers have already mixed. Models with very different weights
-# can reach the same decisions. Take the picture as a question, and test it: leave out a word and see
-# whether the answer changes.
+# tempting to read them as reasons. **They are not**: attention weights say where information *may* come
+# from, not what the values carry, nor what earlier layers have already mixed. The same model can often
+# reach the same decision with very different attention weights (see *Read on*). Take the picture as a
+# question, and test it: leave out a word and see whether the answer changes.
 #
 # **Predict, then run.** The second figure leaves out one word at a time. Will the words that matter be
 # those with the largest weights?

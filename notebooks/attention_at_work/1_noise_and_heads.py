@@ -513,7 +513,8 @@ def use_identity(u_a, u_b, u_c, u_d):
 
 noise.plot_projections(use_identity)
 
-# %% [markdown] In the picture the arrows go from the token that looks to the tokens it looks at, with
+# %% [markdown]
+# In the picture the arrows go from the token that looks to the tokens it looks at, with
 # the weights on them. Next to each box you see what the token contains: on the left its input, in the
 # middle the value it passes on. With `add_to_x2="u_d"`, or another direction, you can change $x_2$ and
 # look again:
@@ -675,7 +676,8 @@ def synthesizer_attention(X, w1, b1, w2, b2, V):
 # %% check="synthesizer_attention" points=4
 check("synthesizer_attention", synthesizer_attention)
 
-# %% [markdown] **Predict, then run.** Below, one of the five tokens is replaced by another: *cat*
+# %% [markdown]
+# **Predict, then run.** Below, one of the five tokens is replaced by another: *cat*
 # becomes some other word. In which rows will the synthesizer's weights change, and in which those of
 # attention with keys, queries and values? (Both are causal, and all weights are random: look for
 # structure.)
@@ -699,7 +701,8 @@ noise.plot_changed_token(synthesizer_attention, changed=1)
 # token depend on in each of the two, and give an example from language that needs the difference. (3 to 6
 # sentences, 3 points)
 
-# %% [markdown] answer="answer_1_6" points=3 The synthesizer's weights for a token depend on that token's
+# %% [markdown] answer="answer_1_6" points=3
+# The synthesizer's weights for a token depend on that token's
 # own vector and on positions, never on which tokens are there: in the picture only the replaced token's
 # own row changed. With keys and queries each weight comes from comparing two tokens, so the rows of all
 # later tokens changed as well. So one layer of attention can look something up by its content, wherever

@@ -97,7 +97,8 @@ for german, english in data.train[:4]:
     print("German: ", data.german.decode(german))
     print("English:", data.english.decode(english))
 
-# %% [markdown] Words are numbers, as in the earlier notebooks; every sentence begins with `<START>` and
+# %% [markdown]
+# Words are numbers, as in the earlier notebooks; every sentence begins with `<START>` and
 # ends with `<STOP>`. A **batch** is a table of them. Sentences that are shorter than the longest one are
 # filled up with `<PAD>`, and a **mask** says what is a word (`True`) and what is only padding (`False`).
 
@@ -308,7 +309,8 @@ check("SingleQueryScaledDotProductAttention", SingleQueryScaledDotProductAttenti
 # while it writes a word, and what can it not know?** Think of which words there are, of their order, of where
 # in the sentence the decoder is, and of long sentences. Three to six sentences in all.
 
-# %% [markdown] answer="answer_2_1" points=3 With dummy attention, all that the decoder ever knows about
+# %% [markdown] answer="answer_2_1" points=3
+# With dummy attention, all that the decoder ever knows about
 # the German sentence is its first state: the encoder's last memory, squeezed into D numbers. A short
 # sentence may fit; most of a long one is lost, and nothing can be looked up later. Mean pooling adds the
 # average of all words' vectors, at every step: roughly *which* words there are. It does not fade as
@@ -461,7 +463,8 @@ def greedy_translate(model, source, max_tokens):
 # %% check="greedy_translate" points=3
 check("greedy_translate", greedy_translate)
 
-# %% [markdown] What does a model that has learned nothing say?
+# %% [markdown]
+# What does a model that has learned nothing say?
 
 # %%
 print(data.english.decode(greedy_translate(untrained, data.test[0][0], 12)))

@@ -508,7 +508,8 @@ model = make_model(world, plan.sizes)
 pretraining = pretrain(model, world, corrupt_span, make_pair, plan.pretraining, "runs/pretrained")
 print("Loss in the last epoch of pretraining:", round(pretraining.losses[-1], 3))
 
-# %% [markdown] Has it learned anything yet? It knows about gaps, but has never seen a question. Ask it
+# %% [markdown]
+# Has it learned anything yet? It knows about gaps, but has never seen a question. Ask it
 # in its own way:
 
 # %%
