@@ -330,7 +330,13 @@ def _draw_dial(axis, keys, query) -> None:
             place.real, place.imag, f"k{index}  {angles[index]:.0f}°", color=_KEY_COLOUR,
             ha="center", va="center", fontsize=9,
         )  # fmt: skip
-    axis.text(0, -0.31, "score = length of q × foot of the dotted line", ha="center", fontsize=8)
+    axis.text(
+        0,
+        -0.31,
+        "score = length of q × where the dotted line lands\n(q itself is not drawn to scale)",
+        ha="center",
+        fontsize=8,
+    )
     axis.set_title("angle of each key to the query", fontsize=10)
 
 

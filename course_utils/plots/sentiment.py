@@ -143,7 +143,7 @@ def plot_deletions(model, tokenizer, text: str) -> Picture:
         axis.bar_label(bars, fmt="%+.2f", fontsize=8, padding=1)
         axis.axhline(0, color="black", linewidth=0.6)
         axis.set_xticks(range(len(words)), words, rotation=45, ha="right", rotation_mode="anchor")
-        axis.set_ylabel("change of P(positive)")
+        axis.set_ylabel("change in P(positive)")
         axis.set_xlabel("word that is left out")
         axis.margins(y=0.2)
 

@@ -182,7 +182,7 @@ def plot_lengths(documents: Sequence[Sequence[int]], limit: int) -> Figure:
     middle = np.median(lengths)
     axes.axvline(middle, color=COLOURS(0.85), lw=2.5, label=f"median {middle:.0f}")
     axes.legend()
-    axes.set(xlabel="tokens in a sentence, START and STOP counted", ylabel="sentences")
+    axes.set(xlabel="tokens per sentence, including <START> and <STOP>", ylabel="sentences")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return finish(figure, describe_lengths(documents, limit))
 

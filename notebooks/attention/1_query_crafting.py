@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Query crafting
 #
-# A transformer spends its days asking questions. Each token sends out a *query*, every token holds
-# up a *key*, and the better a key matches, the more of its *value* gets through. When the tokens that
-# ask and the tokens that answer are the same sentence, this is called **self-attention**. In real
-# models the numbers are learned. In this notebook **you** write them, by hand, until attention does
-# exactly what you want: pick one value, average a few, or change its mind because of a single key.
+# A transformer spends its days asking questions. Each token sends out a *query*, every token holds up a
+# *key*, and the better a key matches, the more of its *value* gets through. When the tokens that ask and
+# the tokens that answer come from the same sentence, this is called **self-attention**. In real models
+# the numbers are learned. In this notebook **you** write them, by hand, until attention does exactly
+# what you want: pick one value, average a few, or change its mind because of a single key.
 #
 # **What you will be able to do afterwards:** work through attention with a pencil, say what the softmax
 # does to large and small scores, and explain why a token that was ignored can still matter.
@@ -152,7 +152,7 @@ plots.plot_query(-q)
 # look like when the query is very long?
 
 # %%
-plots.plot_lengths([1.0, -1.0, -1.0], lengths=(0, 1, 2, 8))
+plots.plot_lengths([1.0, -1.0, -1.0], lengths=(0, 1, 2, 8, 32))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -211,9 +211,9 @@ plots.plot_target(q, V[0])
 #
 # <details><summary>Hint 2: more of a push</summary>
 #
-# One score has to be far above the other three. Think of the arrows: what makes the dot product with
-# one particular key large, and what makes *differences* between scores large? A large number $S$ in the
-# right place does it.
+# One score has to be far above the other three. Think of the arrows: what makes the dot product with one
+# particular key large, and what makes *differences* between scores large? Take the arrow that points the
+# right way, and multiply it by a large number.
 #
 # </details>
 
@@ -665,9 +665,10 @@ if challenge_three is not ...:
 # %% [markdown]
 # ## Before you hand in
 #
-# Restart the kernel and run everything from top to bottom once (in JupyterLab: *Kernel → Restart
-# Kernel and Run All Cells*). Every check should say "public check passed", and every written cell, the
-# one about collaborators included, should contain your own answer.
+# Restart the kernel and run everything from top to bottom once (in JupyterLab: *Kernel → Restart Kernel
+# and Run All Cells*). Every check should say "public check passed", and every written cell, the one
+# about collaborators included, should contain your own answer. (If you leave out 1.4, running everything
+# stops at its first check. That is fine: run the cells below it by hand.)
 
 # %% [markdown] keep="outputs"
 # ### Where do I stand?

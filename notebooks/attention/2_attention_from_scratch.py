@@ -282,8 +282,8 @@ attention_plots.plot_side_by_side(
 # <details><summary>What happened, and why</summary>
 #
 # Without scaling, nearly every row commits to one key: larger scores mean larger differences, and the
-# softmax turns those into ratios, as in the first notebook. With scaling, several keys keep a share,
-# and gradients can still move the choice. From here on all scores are scaled.
+# softmax turns those into ratios, as in the first notebook. With scaling, most rows leave a share to
+# several keys, and gradients can still move the choice. From here on all scores are scaled.
 #
 # </details>
 #
@@ -377,12 +377,8 @@ def make_causal_mask(n_tok):
 attention_plots.plot_mask(make_causal_mask(len(words)), words)
 
 # %% [markdown]
-# A first look (the check that counts comes below, together with the next function):
-
-# %%
-check("make_causal_mask", make_causal_mask)
-
-# %% [markdown]
+# (Its check comes below, together with that of the next function: the two have to fit together.)
+#
 # #### Masking
 #
 # Wherever the mask forbids looking, set the score to $-\infty$, **before** the softmax. Mind the order
@@ -465,9 +461,10 @@ attention_plots.plot_side_by_side(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# The first token can only look at itself, so its row is (1, 0, 0, ...). In the other rows the remaining
-# weights grow: they share out what the hidden keys had, and keep their ratios to each other, because a
-# ratio of two weights depends only on the difference of their two scores.
+# The first token can only look at itself, so its row is (1, 0, 0, ...). In every row in which something
+# is hidden, the remaining weights grow: they share out what the hidden keys had, and keep their ratios
+# to each other, because a ratio of two weights depends only on the difference of their two scores. The
+# last row has nothing hidden, and stays as it was.
 #
 # </details>
 #
@@ -698,9 +695,9 @@ check_diagnosis(patients, diagnosis)
 # <details><summary>Which measurement tells which fault</summary>
 #
 # Three of the faults show in the weights alone, without knowing what is right: look above the diagonal,
-# and add up the rows. The other two have proper causal weights that are merely wrong: compare them with
-# yours, once with one head and once with three. Another seed, `admit_patients(self_attention, seed=1)`,
-# shuffles them.
+# and add up the rows. Of the two that look ahead, one stops one place above the diagonal. The other two
+# have proper causal weights that are merely wrong: compare them with yours, once with one head and once
+# with three. Another seed, `admit_patients(self_attention, seed=1)`, shuffles them.
 #
 # </details>
 
@@ -773,8 +770,8 @@ check_before_training(model, corpus)
 #
 # If all $n$ words of the vocabulary are equally likely, each has probability $1/n$ and the loss is $\ln
 # n$; a model that starts far above that has a fault in its output or its initialisation. Eight sentences
-# read over and over can be learned by heart, so the loss should come close to 0; if it does not,
-# gradients are not reaching everything.
+# read over and over can be learned by heart, so the loss should fall far below 1 within these steps, and
+# close to 0 with more; if it does not, gradients are not reaching everything.
 #
 # </details>
 #
@@ -837,9 +834,9 @@ browse_heads(maps, token_words)
 # %% [markdown]
 # **Find a head ●●○** Which head of your model puts most weight on *the token before*? And which on
 # *earlier copies of the same word*? Decide from the pictures; one sentence is little evidence, so look
-# at others as well (put another number into `corpus.sentences[1]`, or a sentence of your own). Then name
-# the two heads, each as (layer, head). The cell compares with averages over two hundred sentences. (Not
-# graded.)
+# at others as well (put another number into `corpus.sentences[1]`, or a sentence of your own, with
+# spaces around its punctuation). Then name the two heads, each as (layer, head). The cell compares with
+# averages over two hundred sentences. (Not graded.)
 
 # %% solve="heads_found" optional=true
 heads_found = {"the token before": ..., "same word earlier": ...}  # (layer, head) for each

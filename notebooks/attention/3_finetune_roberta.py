@@ -299,8 +299,8 @@ check("make_dataloaders", make_dataloaders, SST2Dataset=SST2Dataset)
 # %% [markdown] keep="outputs"
 # ## 3.2 Step 2: load the data (25 minutes)
 #
-# Now with real sentences. The `TODO`s in this section are not graded; the questions are. What your
-# cells print here is kept when you hand in.
+# Now with real sentences. The `TODO`s in this section earn no points of their own, but everything below
+# needs them; the questions are graded. What your cells print here is kept when you hand in.
 #
 # `find_model` returns what the usual `from_pretrained` takes, and chooses by your computer: with a GPU
 # and a network it fetches `roberta-base` from the hub; otherwise it takes the small RoBERTa that comes
@@ -317,10 +317,11 @@ if runtime.profile() == "quick":
 print(settings)
 
 # %% [markdown]
-# For `roberta-base` these are the settings of this assignment: batches of 64, learning rate 5e-5,
-# 10 epochs, seed 64. The small model does better with smaller batches and a higher learning rate.
+# With `roberta-base` the cell prints the settings of this assignment: batches of 64, learning rate 5e-5,
+# 10 epochs, seed 64. With the small model it prints others, which suit that model better. Use what your
+# cell printed.
 #
-# **TODO** (not graded): load the tokenizer that belongs to the model.
+# **TODO** (no points, but needed below): load the tokenizer that belongs to the model.
 
 # %% solve="tokenizer"
 tokenizer = ...
@@ -335,7 +336,8 @@ tokenizer = AutoTokenizer.from_pretrained(model_name)
 
 # %%
 for text in ("A fine film.", "An unwatchable, joyless film.", "absolutely"):
-    print(text, "->", tokenizer.tokenize(text), tokenizer(text)["input_ids"])
+    ids = tokenizer(text)["input_ids"]
+    print(text, "->", len(ids), tokenizer.convert_ids_to_tokens(ids))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -349,7 +351,7 @@ for text in ("A fine film.", "An unwatchable, joyless film.", "absolutely"):
 #
 # </details>
 #
-# **TODO** (not graded): make the datasets with `initialize_datasets`, then look at the first training
+# **TODO** (no points, but needed below): make the datasets with `initialize_datasets`, then look at the first training
 # example and at the size of each split.
 
 # %% solve="datasets"
@@ -382,7 +384,7 @@ print(split_sizes)
 #
 # </details>
 #
-# **TODO** (not graded): make the dataloaders, and take the first batch of the *validation* data.
+# **TODO** (no points, but needed below): make the dataloaders, and take the first batch of the *validation* data.
 
 # %% solve="dataloaders"
 dataloaders, first_batch = ..., ...
@@ -588,8 +590,8 @@ check("train_one_epoch", train_one_epoch)
 # %% [markdown]
 # <details><summary>Compare, once you have written yours</summary>
 #
-# A good answer has one sentence per call, in the order in which they run, and says why the first is
-# needed at all.
+# A good answer has one sentence per call, in the order in which they run, and says why clearing the
+# gradients is needed at all.
 #
 # </details>
 
@@ -740,6 +742,12 @@ def make_model():
     return AutoModelForSequenceClassification.from_pretrained(model_name, num_labels=2).to(DEVICE)
 
 
+def make_untaught():
+    """Return the same architecture with random weights."""
+    config = AutoConfig.from_pretrained(model_name, num_labels=2)
+    return AutoModelForSequenceClassification.from_config(config).to(DEVICE)
+
+
 runtime.set_seed(settings.seed)
 model = make_model()
 print(f"{model.num_parameters():,} parameters on {model.device}")
@@ -770,13 +778,13 @@ print(evaluate(model, unseen))
 # %%
 PATIENT = False  # write True to start a training of more than an hour all the same
 estimate_training(model, dataloaders, settings.num_epochs, patient=PATIENT)
-
 # %% [markdown]
 # `train_resumably` calls **your** `main` one epoch at a time, and keeps enough on disk to go on: if the
 # session is lost or you stop it, run the same cell again, and it continues after the last finished
-# epoch. (So your bar says "epoch 1" every time; the line above it says which epoch it really is, and the
-# history numbers them correctly. In Colab, put the folder on your Drive so that it outlives the machine.)
-# On a GPU, `mixed_precision` does most of the work in 16 bits, which is usually a good deal faster.
+# epoch. To start over, for example after correcting your code, delete the folder first. (Your bar says
+# "epoch 1" every time; the line above it says which epoch it really is, and the history numbers them
+# correctly. In Colab, put the folder on your Drive so that it outlives the machine.) On a GPU,
+# `mixed_precision` does most of the work in 16 bits, which is usually a good deal faster.
 
 # %%
 runtime.set_seed(settings.seed)
@@ -789,8 +797,9 @@ plot_curves(history)
 
 # %% [markdown]
 # **Q4.1** Show the training and validation **loss** over the epochs in one plot, and the two
-# **accuracies** in another (with the settings given above). If the figure above shows both, say here
-# in two sentences what it shows; otherwise add your own. (2 points)
+# **accuracies** in another (with the settings given above). If the figure above shows both, name its
+# axes and splits here in a sentence (what the curves *do* belongs in Q4.2); otherwise add your own. (2
+# points)
 
 # %% [markdown] answer="answer_q4_1" points=2
 # See the figure above, made with the given settings: on the left training and validation loss, on
@@ -878,8 +887,7 @@ plot_curves(history)
 
 # %%
 runtime.set_seed(settings.seed)
-config = AutoConfig.from_pretrained(model_name, num_labels=2)
-untaught = AutoModelForSequenceClassification.from_config(config).to(DEVICE)
+untaught = make_untaught()
 untaught_optimizer = torch.optim.AdamW(untaught.parameters(), lr=settings.learning_rate, eps=1e-8)
 with mixed_precision(untaught, untaught_optimizer):
     untaught_history = train_resumably(
@@ -896,16 +904,11 @@ plot_optimizers({"pretrained": history, "random weights": untaught_history})
 #
 # </details>
 #
-# **Predict, then run.** How does the gap change with the number of labelled examples? Each point below is
-# one short run with the same number of steps, on the first 50, 200, ... training sentences.
-
+# **Predict, then run.** How does the gap change with the number of labelled examples? Each point below
+# is one short run with the same number of steps, on the first 50, 200, ... training sentences. (Eight
+# runs in all; with `roberta-base` you may skip this one, too.)
 
 # %%
-def make_untaught():
-    """Return the same architecture with random weights."""
-    return AutoModelForSequenceClassification.from_config(config).to(DEVICE)
-
-
 everything = len(datasets["train"])
 curves = measure_learning_curve(
     main,
@@ -1174,9 +1177,10 @@ plot_deletions(best_model, tokenizer, sentence)
 # %% [markdown]
 # <details><summary>What to look for</summary>
 #
-# Put the two figures side by side. Often a word with a large weight can go without changing much, and a
-# word with a small weight decides. Deletion measures what a word does to *this* decision; it has limits
-# of its own: a sentence with a gap in it may be unlike anything the model has ever seen.
+# Put the two figures side by side (the deletions take a word together with its punctuation). Often a
+# word with a large weight can go without changing much, and a word with a small weight decides. Deletion
+# measures what a word does to *this* decision; it has limits of its own: a sentence with a gap in it may
+# be unlike anything the model has ever seen.
 #
 # </details>
 #
