@@ -64,7 +64,7 @@ def plot_dial(q) -> Picture:
     return Picture(draw, _describe_angles(keys, query), size=(8.5, 3.4))
 
 
-def plot_target(q, target, keys=None, values=None) -> Picture:
+def plot_target(q, target, keys=None, values=None, name: str = "yours") -> Picture:
     """Picture what your query gives beside what is asked for, number by number."""
     if is_open(q):
         return _nothing_yet("your query")
@@ -75,7 +75,7 @@ def plot_target(q, target, keys=None, values=None) -> Picture:
     def draw(figure):
         left, right = figure.subplots(1, 2, sharey=True)
         limits = (min(output.min(), target.min()), max(output.max(), target.max()))
-        for axis, title, table in ((left, "yours", output), (right, "target", target)):
+        for axis, title, table in ((left, name, output), (right, "target", target)):
             _draw_heatmap(figure, axis, table, list("xyz"), limits)
             axis.set_title(title)
 

@@ -102,7 +102,7 @@ def plot_attention(weights: Tensor, words: Sequence[str], title: str = "") -> Fi
         axes.set_yticks(range(T), words if h == 0 else [""] * T, fontsize=7)
         axes.set_xlabel("looked at (key)")
     panels[0][0].set_ylabel("looking (query)")
-    figure.colorbar(image, ax=panels[0].tolist(), label="weight", shrink=0.8)
+    figure.colorbar(image, ax=panels[0].tolist(), label="weight (square-root scale)", shrink=0.8)
     figure.suptitle(title)
     return finish(figure, describe_attention(weights, words))
 
@@ -126,7 +126,9 @@ def plot_all_heads(maps: Tensor, words: Sequence[str]) -> Figure:
         axes.set_yticks(range(T), words, fontsize=7)
     figure.supxlabel("looked at (key)")
     figure.supylabel("looking (query)")
-    figure.colorbar(image, ax=panels.ravel().tolist(), label="weight", shrink=0.6)
+    figure.colorbar(
+        image, ax=panels.ravel().tolist(), label="weight (square-root scale)", shrink=0.6
+    )
     previous = maps.diagonal(-1, -2, -1).mean(-1)  # (n_layers, n_heads)
     return finish(
         figure,

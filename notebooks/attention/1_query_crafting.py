@@ -120,14 +120,16 @@ print("output ", output)
 # keys all have a length close to 1, so for them it is mostly the direction that counts.
 #
 # The dial shows each key at its **true angle** to the query. Drop a perpendicular from a key's tip onto
-# the line of the query: how far along it lands, times the length of the query, is the score.
+# the line of the query: how far along it lands, times the length of the query, is the score. Only the
+# angles to the query are true: two keys that stand close together on the dial may point in very
+# different directions.
 
 # %%
 plots.plot_dial(q)
 
 # %% [markdown]
-# Here are the same arrows in three dimensions. Rotate them: from a single viewpoint,
-# angles can be deceptive.
+# Here are the same arrows in three dimensions. Rotate them: from a single viewpoint, angles can be
+# deceptive. (If you see a line that begins with `VBox(`, run the cell: sliders need a running kernel.)
 
 # %%
 plots.turn_arrows(q)
@@ -200,7 +202,7 @@ plots.plot_query([2.0, 0.0, 2.0])
 # panels should match.
 
 # %%
-plots.plot_target(q, V[0])
+plots.plot_target(q, V[0], name="q from 1.1")
 
 # %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>

@@ -134,7 +134,8 @@ n_embd = 12
 x = torch.randn(1, len(words), n_embd, device=DEVICE)  # (B, T, C)
 
 W_q, W_k, W_v = (layer.to(DEVICE) for layer in init_qkv_proj(n_embd))
-Q, K, V = 3 * W_q(x), 3 * W_k(x), W_v(x)  # (B, T, C) each; times 3, so there is more to see
+enlarge = math.sqrt(3)  # so that the numbers of Q and K have a variance of about 1
+Q, K, V = enlarge * W_q(x), enlarge * W_k(x), W_v(x)  # (B, T, C) each
 print("Q", tuple(Q.shape), " K", tuple(K.shape), " V", tuple(V.shape))
 
 # %% [markdown]
@@ -181,7 +182,7 @@ check("pairwise_similarities", pairwise_similarities)
 
 # %%
 scores = pairwise_similarities(Q, K)  # (B, T, T)
-attention_plots.plot_scores(scores, words)
+attention_plots.plot_scores(scores, words, "raw scores")
 
 # %% [markdown]
 # #### Scaling
@@ -820,7 +821,8 @@ for sample in write_samples(model, corpus.vocabulary):
 # ### What its heads look at (15 minutes)
 #
 # Here are all layers and heads for one sentence: rows are the tokens that look, columns the tokens they
-# look at. Below, the same heads one at a time, to browse.
+# look at. Below, the same heads one at a time, to browse. (Colours are stretched so that small weights
+# show: read the colour bar.)
 
 # %%
 tokens = corpus.vocabulary.encode(corpus.sentences[1])
