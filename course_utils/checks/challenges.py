@@ -42,7 +42,7 @@ def _examine_query(name: str, value) -> Finding:
     _, weights, output = queries.attend(q, queries.make_keys().double(), values)
     error = queries.find_error(output, torch.tensor(wanted).double() @ values)
     facts = (
-        f"  error {error:.4f} (at most {TOLERANCE} is asked for)",
+        f"  error {error:.4f} (should be at most {TOLERANCE})",
         "  weights: " + "  ".join(f"v{i} {float(w):.3f}" for i, w in enumerate(weights)),
     )
     if error <= TOLERANCE:

@@ -57,7 +57,7 @@ WORDS = {
         "fail on it: longer texts must be cut."
     ),
     "max-length-forgotten": (
-        "truncation is on, but nobody said at what length, so this tokenizer does not cut at 512."
+        "truncation is on, but no length is given, so this tokenizer does not cut at 512."
     ),
     "wrong-max-length": "a long text is not cut to exactly 512 tokens.",
     "not-tensors": "input_ids and attention_mask should be PyTorch tensors; these are something else.",
@@ -247,13 +247,13 @@ WORDS = {
         "pass in which each example comes exactly once: shuffled, but not drawn with replacement."
     ),
     "left-frozen": (
-        "some parameters do not ask for gradients any more after this function, so the next training "
+        "some parameters no longer require gradients after this function, so the next training "
         "would leave them as they are. Leave `requires_grad` the way it was."
     ),
     "state-kept": (
-        "the first call is right, but a second one, on other examples, is not. Does something of the "
-        "first call stay? Look for a list or a sum that is not started anew, or a mode that is set "
-        "only once."
+        "the first call is right, but a second one, on other examples, is not. Is something left over "
+        "from the first call? Look for a list or a sum that is not reset, or a mode that is set only "
+        "once."
     ),
     "wrong-optimizer": (
         "the model did not learn as it should have: the optimizer that main is given has to be the one "

@@ -22,12 +22,12 @@ WORDS = {slug: _ATTENTION_WORDS[slug] for slug in _SHARED} | {
         "the arguments alone: nothing random, nothing remembered from the call before."
     ),
     "input-changed": (
-        "the answer is right, but the function has changed an array that it was given. Whoever "
-        "called it may still need that array: `*=` and `+=` work in place."
+        "the answer is right, but the function has changed an array that it was given. The "
+        "caller may still need that array: `*=` and `+=` work in place."
     ),
     # ----------------------------------------------------------------------- queries
     "opposite-sign": (
-        "with its sign turned round it would be right. What you want to find has the lowest score "
+        "flip its sign and it would be right. What you want to find has the lowest score "
         "instead of the highest."
     ),
     "scale-too-small": (
@@ -92,9 +92,9 @@ WORDS = {slug: _ATTENTION_WORDS[slug] for slug in _SHARED} | {
     ),
     "transposed": (
         "with a matrix transposed it would be right. Here v = Vx, k = Kx and q = Qx: the matrix "
-        "stands on the left of the token."
+        "multiplies the token from the left."
     ),
-    "values-turned": "with the sign of V turned round it would be right.",
+    "values-turned": "flip the sign of V and it would be right.",
     "scores-too-small": (
         "each token looks in the right direction, but the scores are too close together: the "
         "softmax still gives a good part of the weight to the other tokens."
@@ -129,8 +129,8 @@ WORDS = {slug: _ATTENTION_WORDS[slug] for slug in _SHARED} | {
         "later tokens still have a say in it."
     ),
     "mask-zeros-scores": (
-        "hidden scores are set to 0. The softmax makes a positive weight of 0: only minus infinity "
-        "becomes none at all."
+        "hidden scores are set to 0. The softmax turns 0 into a positive weight; only minus "
+        "infinity becomes no weight at all."
     ),
     "mask-finite": (
         "hidden scores get a number that real scores can reach, so that a later token shows "

@@ -7,14 +7,14 @@ seen and why it matters; finding what to do instead is the learner's part.
 WORDS = {
     # -------------------------------------------------------------------------- any function
     "todo-open": "the TODO is still open: write the body and return its result.",
-    "not-defined": "there is nothing of this name. Run its cell; keep its name as it was.",
-    "not-a-function": "this name does not hold a function any more. Was it used for something else?",
+    "not-defined": "this name is not defined. Run its cell, and keep the name as it was.",
+    "not-a-function": "this name no longer holds a function. Was it used for something else?",
     "returned-none": "it returned None. Is a `return` missing at the end?",
     "raised": "it stopped with an error.",
-    "input-changed": "it has changed a list that it was given; whoever called may still need it.",
+    "input-changed": "it has changed a list that it was given; the caller may still need it.",
     "not-a-string": "it should return one string.",
     "not-two-strings": "it should return two strings, x and y.",
-    "wrong-answer": "it returned something else than asked for.",
+    "wrong-answer": "it did not return what was asked for.",
     # --------------------------------------------------------------------- majority_baseline
     "baseline-least-frequent": "this is the rarest place of the training answers, not the most frequent.",
     "baseline-first-answer": "this is the first training answer, however often it occurs.",
@@ -45,8 +45,8 @@ WORDS = {
         "it counts answers that are right for some question; each has to be right for its own."
     ),
     "count-wrong-ones": "this is the share of the wrong ones.",
-    "count-fails-when-empty": "with nothing to count it stops with an error; it should say 0.0.",
-    "count-empty-is-one": "with nothing to count it should say 0.0.",
+    "count-fails-when-empty": "with nothing to count it stops with an error; it should return 0.0.",
+    "count-empty-is-one": "with nothing to count it should return 0.0.",
     "count-rounded-to-whole": "the share was rounded to a whole number.",
     "count-not-a-number": "it should return a number.",
     "count-wrong": "the share is not the one of the exact matches.",
@@ -61,7 +61,7 @@ WORDS = {
         "there is a single MASK. A second one tells where the text ends and the missing span begins."
     ),
     "first-mask-missing": (
-        "there is a single MASK, and none where the span was: nobody can tell that something is missing."
+        "there is a single MASK, and none where the span was: nothing shows that something is missing."
     ),
     "mask-per-character": "one MASK stands for the whole span; several would give away its length.",
     "closing-mask-added": "there is a third MASK: after the span nothing follows but PAD.",
@@ -80,7 +80,7 @@ WORDS = {
         "two MASKs."
     ),
     "never-shortened": (
-        "the same number of characters is kept every time; it should be drawn anew for each call."
+        "the same number of characters is kept every time; a new number should be drawn for each call."
     ),
     "kept-too-long": "more characters of the document are kept than 7/8 of block_size, rounded down.",
     "kept-too-short": "fewer than 4 characters of the document are kept.",
@@ -104,17 +104,17 @@ WORDS = {
     "span-place-fixed": "the span is always taken from the same place of the text.",
     "span-place-one-sided": "the span comes nearly always from the same side of the text.",
     "chance-not-from-rng": (
-        "with the same `rng` it does not do the same again: some of its chance comes from elsewhere. "
+        "with the same `rng` it does not do the same again: some of its randomness comes from elsewhere. "
         "Then no training can be repeated."
     ),
-    "same-every-time": "it returns the same at every call: its chance should come from the `rng` it is given.",
+    "same-every-time": "it returns the same at every call: its randomness should come from the `rng` it is given.",
     "fails-on-short": "it stops with an error on short documents.",
     # ----------------------------------------------------------------- make_pair, make_question
     "pair-not-shifted": (
         "x and y are the same. At each place y holds the character that comes *next*: a model that "
         "had to predict what it reads would have nothing to learn."
     ),
-    "pair-swapped": "x and y are exchanged: here the model would predict what came before.",
+    "pair-swapped": "x and y are swapped: here the model would predict what came before.",
     "pair-one-short": (
         "x and y are one character too short: shifting costs a character, so one more has to be there before."
     ),
@@ -136,7 +136,7 @@ WORDS = {
         "is given anyway."
     ),
     "first-mask-counts": "the MASK after the question counts in y; only the place and what closes it should.",
-    "place-begins-late": "the first character of the place is PAD in y, so nobody asks for it.",
+    "place-begins-late": "the first character of the place is PAD in y, so it is never asked for.",
     "closing-mask-does-not-count": (
         "the closing MASK is PAD in y. The model would never learn to stop after the place."
     ),
@@ -153,7 +153,7 @@ WORDS = {
     "question-one-short": "x and y are one character too short.",
     # ------------------------------------------------------------------------ answer_question
     "mask-not-appended": (
-        "the model was asked without the MASK after the question: that sign is what it learned to answer to."
+        "the model was asked without the MASK after the question: that character is its cue to answer."
     ),
     "mask-appended-twice": "there were two MASKs after the question; one is what the model has learned.",
     "mask-appended-each-time": "the MASK should follow the question once; here it moves to the end each time.",
@@ -169,15 +169,15 @@ WORDS = {
     "pad-does-not-stop": "PAD should end the answer, too.",
     "mask-does-not-stop": "MASK should end the answer, too.",
     "limit-off-by-one": "the limit is missed by one character.",
-    "limit-ignored": "it goes on past max_characters: a model that never says MASK would go on for ever.",
+    "limit-ignored": "it goes on past max_characters: a model that never says MASK would never stop.",
     "question-in-answer": "it returned the question as well; the answer alone is wanted.",
     "logits-of-first-place": "it reads the logits of the first place; the next character is predicted at the last.",
-    "logits-of-place-before": "it reads the logits of the last place but one.",
+    "logits-of-place-before": "it reads the logits of the second-to-last position.",
     "worst-character": "it takes the least likely character.",
-    "sampled": "it throws dice; greedy means taking the most likely character each time.",
+    "sampled": "it samples; greedy means taking the most likely character each time.",
     "wrong-characters": "the characters are not those that the model finds most likely.",
     "not-in-eval": "the model was in training mode while it was asked.",
-    "mode-not-put-back": "a model that was in training mode is not any more: put its mode back.",
+    "mode-not-put-back": "a model that was in training mode no longer is: put its mode back.",
     "always-trains-after": "a model that was in eval mode is now in training mode: put its mode back.",
     "gradients-on": "it asks the model without switching gradients off, which costs time and memory.",
     "gradients-left-off": "gradients are still off afterwards: the next training would fail.",

@@ -7,14 +7,14 @@ and why it matters; finding what to do instead is the learner's part.
 WORDS = {
     # ------------------------------------------------------------------------- anything
     "todo-open": "the TODO is still open: write the body and return its result.",
-    "not-defined": "there is nothing of this name. Run its cell; keep its name as it was.",
-    "not-a-function": "this name holds neither a function nor a class any more. Was it used for something else?",
+    "not-defined": "this name is not defined. Run its cell, and keep the name as it was.",
+    "not-a-function": "this name no longer holds a function or a class. Was it used for something else?",
     "returned-none": "it returned None. Is a `return` missing at the end?",
     "raised": "it stopped with an error.",
     "no-answer": "nothing usable came back.",
     "input-changed": (
-        "the result is right, but something that was passed in has been changed on the way. Whoever "
-        "called may still need it: names that end in _, augmented assignments such as *= and list "
+        "the result is right, but something that was passed in has been changed on the way. The "
+        "caller may still need it: names that end in _, augmented assignments such as *= and list "
         "methods such as pop() work in place."
     ),
     "no-gradient": (
@@ -36,7 +36,7 @@ WORDS = {
         "soon as model and sentences move to a GPU. A plain number has no device."
     ),
     # ------------------------------------------------------------------- both attentions
-    "not-a-module": "this is no nn.Module: the model calls it like a function and moves it between devices.",
+    "not-a-module": "this is not an nn.Module: the model calls it like a function and moves it between devices.",
     "not-a-pair": "forward must return two tensors, (attended, weights).",
     "not-a-tensor": "forward must return two tensors; one of these is something else.",
     "wrong-shape": "the shapes are wrong: attended must be (B, 2E), weights (B, T).",
@@ -100,7 +100,7 @@ WORDS = {
         "a projection of the encoder's outputs takes E numbers. They have 2E: one half per direction."
     ),
     "projections-exchanged": (
-        "q_proj and k_proj are exchanged: the query comes from the decoder's state, the keys from the "
+        "q_proj and k_proj are swapped: the query comes from the decoder's state, the keys from the "
         "encoder's outputs."
     ),
     "layers-called-exchanged": (
@@ -164,7 +164,7 @@ WORDS = {
         "padding costs nothing, but you divide by the number of all places. More padding would then make "
         "the loss smaller."
     ),
-    "loss-summed": "this is the sum over the tokens. Asked for is the mean.",
+    "loss-summed": "this is the sum over the tokens. You were asked for the mean.",
     "loss-divided-by-sentences": "the sum is divided by the number of sentences, not by that of tokens.",
     "loss-pad-fixed": "the number of the padding is written into the function. It comes in as `pad`.",
     "loss-of-softmax": (
@@ -194,7 +194,7 @@ WORDS = {
     "stop-returned": "STOP is among the words. It ends the translation and is no part of it.",
     "start-returned": "START is among the words. The decoder begins with it; it is no part of the translation.",
     "never-stops": "the decoder goes on after STOP. What it says then is no part of the translation.",
-    "limit-ignored": "there is no end when the model never says STOP: max_tokens is not heeded.",
+    "limit-ignored": "it never ends if the model never says STOP: max_tokens is ignored.",
     "limit-off-by-one": "the limit is off by one: at most max_tokens words, and none at all when it is 0.",
     "token-not-fed-back": "the decoder is fed the same token every time. It should read what it wrote last.",
     "source-fed": (
@@ -208,19 +208,19 @@ WORDS = {
     "eval-forgotten": "the model decodes in training mode, where dropout changes its answers.",
     "mode-not-restored": "the model comes back in eval mode although it was in training mode before.",
     "mode-always-training": "the model comes back in training mode although it was in eval mode before.",
-    "gradients-on": "the steps are recorded for gradients that nobody will ask for: that costs memory and time.",
+    "gradients-on": "the steps are recorded for gradients that are never used, which costs memory and time.",
     "mask-hides-words": "the mask hides some tokens of the sentence. A single sentence has no padding.",
     "source-cut": "the encoder does not get the whole sentence: START and STOP belong to `source`.",
     "source-wrapped-again": "the encoder gets START and STOP twice: `source` holds them already.",
     "source-not-encoded": "the encoder gets another sentence than `source`.",
     "last-word-dropped": "the last word is missing.",
-    "not-ints": "the words must be whole numbers of Python, not tensors, text or floats.",
+    "not-ints": "the words must be Python ints, not tensors, text or floats.",
     "not-a-list": "the words must come back as a list.",
     "batch-dimension": "a dimension is missing or too many: encode wants (1, T), step wants a token of shape (1,).",
     "wrong-words": "these are not the words that the model finds likeliest, one after the other.",
     # -------------------------------------------------------------------- describe_losses
     "variance-of-sample": (
-        "this divides by one less than the number of losses. Asked for is the variance of the population: "
+        "this divides by one less than the number of losses. You were asked for the variance of the population: "
         "these are all the losses there are, and one loss alone has the variance 0."
     ),
     "standard-deviation": "this is the standard deviation, the root of the variance.",
@@ -229,7 +229,7 @@ WORDS = {
     "absolute-deviation": "distances from the mean are taken as they are. The variance squares them.",
     "mean-not-divided": "`mean` holds the sum.",
     "median": "`mean` holds the median.",
-    "mean-and-variance-swapped": "mean and variance are exchanged.",
+    "mean-and-variance-swapped": "mean and variance are swapped.",
     "last-loss": "`mean` holds a single loss.",
     "rounded": "the numbers are rounded. Keep them as they are; rounding is for printing.",
     "wrong-keys": 'the dictionary must have the keys "mean" and "variance", and no others.',

@@ -190,7 +190,7 @@ def load_own(reason: str) -> Corpus:
     corpus.sentences = OWN_SENTENCES
     corpus.entropy = grammar.compute_entropy()
     corpus.description += (
-        " No model that sees only the past can have a perplexity below "
+        " In the long run no model that sees only the past can have a perplexity below "
         f"{math.exp(corpus.entropy):.2f}."
     )
     corpus.dev_grammar_losses = losses["dev"]

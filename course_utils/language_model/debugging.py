@@ -17,7 +17,7 @@ FAULTS = {
     "future": "looks at everything, later tokens included",
     "next": "looks one token too far ahead",
     "late mask": "hides later tokens after the softmax, instead of before",
-    "scale": "divides by the root of n_embd, instead of the head size",
+    "scale": "divides by the root of n_embd instead of the root of the head size",
     "swapped": "swaps queries and keys",
 }
 

@@ -363,9 +363,9 @@ def make_table(runs: Sequence[Run]) -> str:
     if runs[0].best:
         lines += [
             "",
-            f"No model that sees only the past can do better than {runs[0].best['perplexity']:.2f} "
-            f"(mean of documents) or {runs[0].best['corpus_perplexity']:.2f} (corpus) on the "
-            "development sentences.",
+            f"The grammar that wrote the development sentences scores {runs[0].best['perplexity']:.2f} "
+            f"(mean of documents) and {runs[0].best['corpus_perplexity']:.2f} (corpus) on them. A model "
+            "that is far below this sees the future.",
         ]
     lines += ["", "Sentences:", ""]
     lines += [f"{i}. {sentence}" for i, sentence in enumerate(sentences, start=1)]

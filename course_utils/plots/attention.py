@@ -56,7 +56,8 @@ def plot_side_by_side(tables: Mapping[str, object], words: Sequence[str] = ()) -
         _draw_tables(figure, list(shown.values()), words, (0.0, 1.0), "", "weight", list(shown))
 
     largest = "; ".join(
-        f"{name}: the largest weight of a row is {table.max(axis=-1).mean():.2f} on average"
+        f"{name}: the largest weight of a row is {table.max(axis=-1).mean():.2f} on average, "
+        f"{'something' if np.triu(table, 1).any() else 'nothing'} lies above the diagonal"
         for name, table in shown.items()
     )
     return Picture(draw, f"{largest}.", _size(list(shown.values())))

@@ -64,7 +64,7 @@ def plot_dial(q) -> Picture:
     return Picture(draw, _describe_angles(keys, query), size=(8.5, 3.4))
 
 
-def plot_target(q, target, keys=None, values=None) -> Picture:
+def plot_target(q, target, keys=None, values=None, name: str = "yours") -> Picture:
     """Picture what your query gives beside what is asked for, number by number."""
     if is_open(q):
         return _nothing_yet("your query")
@@ -75,7 +75,7 @@ def plot_target(q, target, keys=None, values=None) -> Picture:
     def draw(figure):
         left, right = figure.subplots(1, 2, sharey=True)
         limits = (min(output.min(), target.min()), max(output.max(), target.max()))
-        for axis, title, table in ((left, "yours", output), (right, "target", target)):
+        for axis, title, table in ((left, name, output), (right, "target", target)):
             _draw_heatmap(figure, axis, table, list("xyz"), limits)
             axis.set_title(title)
 
@@ -330,7 +330,13 @@ def _draw_dial(axis, keys, query) -> None:
             place.real, place.imag, f"k{index}  {angles[index]:.0f}°", color=_KEY_COLOUR,
             ha="center", va="center", fontsize=9,
         )  # fmt: skip
-    axis.text(0, -0.31, "score = length of q × foot of the dotted line", ha="center", fontsize=8)
+    axis.text(
+        0,
+        -0.31,
+        "score = length of q × where the dotted line lands\n(q itself is not drawn to scale)",
+        ha="center",
+        fontsize=8,
+    )
     axis.set_title("angle of each key to the query", fontsize=10)
 
 

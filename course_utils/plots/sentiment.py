@@ -28,13 +28,9 @@ def plot_curves(history: list[dict]) -> Picture:
             for split, style in zip(("train", "validation"), _LINES, strict=False):
                 values = [record[split][measure] for record in history]
                 _draw_line(axis, epochs, values, {"train": "training"}.get(split, split), style)
-            axis.axvline(best, color="grey", linewidth=0.8)
+            axis.axvline(best, color="grey", linewidth=0.8, label="best epoch")
             _label(axis, measure)
             axis.legend()
-        axis.annotate(
-            "best", (best, 0), xycoords=("data", "axes fraction"), xytext=(3, 4),
-            textcoords="offset points", color="grey",
-        )  # fmt: skip
 
     first, last = history[0], history[-1]
     chosen = history[epochs.index(best)]
@@ -143,14 +139,14 @@ def plot_deletions(model, tokenizer, text: str) -> Picture:
         axis.bar_label(bars, fmt="%+.2f", fontsize=8, padding=1)
         axis.axhline(0, color="black", linewidth=0.6)
         axis.set_xticks(range(len(words)), words, rotation=45, ha="right", rotation_mode="anchor")
-        axis.set_ylabel("change of P(positive)")
-        axis.set_xlabel("word that is left out")
+        axis.set_ylabel("change in P(positive)")
+        axis.set_xlabel("word that is left out, with its punctuation")
         axis.margins(y=0.2)
 
     most = int(np.abs(changes).argmax())
     said = (
         f"“{text}” is positive with probability {chances[0]:.2f}. Leaving out “{words[most]}” changes "
-        f"that most, by {changes[most]:+.2f}."
+        f"that most, by {changes[most]:+.2f}. Red: less positive without it; blue: more positive."
     )
     return Picture(draw, said, size=(max(5.0, 0.6 * len(words) + 2), 3.2))
 

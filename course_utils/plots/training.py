@@ -79,7 +79,7 @@ def describe_losses(histories: Mapping[str, History], entropy: float | None = No
         parts.append(words + (" (interrupted)" if history.interrupted else ""))
     if entropy is not None:
         parts.append(
-            f"no model that sees only the past can get below {entropy:.2f} "
+            f"in the long run no model that sees only the past can get below {entropy:.2f} "
             f"(perplexity {math.exp(entropy):.2f})"
         )
     return "; ".join(parts) + "."
@@ -102,7 +102,7 @@ def plot_attention(weights: Tensor, words: Sequence[str], title: str = "") -> Fi
         axes.set_yticks(range(T), words if h == 0 else [""] * T, fontsize=7)
         axes.set_xlabel("looked at (key)")
     panels[0][0].set_ylabel("looking (query)")
-    figure.colorbar(image, ax=panels[0].tolist(), label="weight", shrink=0.8)
+    figure.colorbar(image, ax=panels[0].tolist(), label="weight (square-root scale)", shrink=0.8)
     figure.suptitle(title)
     return finish(figure, describe_attention(weights, words))
 
@@ -126,7 +126,9 @@ def plot_all_heads(maps: Tensor, words: Sequence[str]) -> Figure:
         axes.set_yticks(range(T), words, fontsize=7)
     figure.supxlabel("looked at (key)")
     figure.supylabel("looking (query)")
-    figure.colorbar(image, ax=panels.ravel().tolist(), label="weight", shrink=0.6)
+    figure.colorbar(
+        image, ax=panels.ravel().tolist(), label="weight (square-root scale)", shrink=0.6
+    )
     previous = maps.diagonal(-1, -2, -1).mean(-1)  # (n_layers, n_heads)
     return finish(
         figure,
@@ -182,7 +184,7 @@ def plot_lengths(documents: Sequence[Sequence[int]], limit: int) -> Figure:
     middle = np.median(lengths)
     axes.axvline(middle, color=COLOURS(0.85), lw=2.5, label=f"median {middle:.0f}")
     axes.legend()
-    axes.set(xlabel="tokens in a sentence, START and STOP counted", ylabel="sentences")
+    axes.set(xlabel="tokens per sentence, including <START> and <STOP>", ylabel="sentences")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return finish(figure, describe_lengths(documents, limit))
 

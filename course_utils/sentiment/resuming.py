@@ -32,7 +32,10 @@ def train_resumably(main: Main, model, dataloaders, optimizer, num_epochs, check
     saved = _Saved(folder / "resume")
     run = _describe_run(model, dataloaders, optimizer)
     history = saved.load(run, model, optimizer, dataloaders)
-    if history:
+    if len(history) >= num_epochs:
+        print(f"All {num_epochs} epochs are already there, so nothing was trained. To start over (after "
+              f"correcting your code, say), delete {folder}.")  # fmt: skip
+    elif history:
         print(f"Going on after epoch {len(history)}, saved in {saved.folder}.")
     elif not saved.latest.exists():
         saved.store(run, model, optimizer, dataloaders, history)  # an interrupt may come early

@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Query crafting
 #
-# A transformer spends its days asking questions. Each token sends out a *query*, every token holds
-# up a *key*, and the better a key matches, the more of its *value* gets through. When the tokens that
-# ask and the tokens that answer are the same sentence, this is called **self-attention**. In real
-# models the numbers are learned. In this notebook **you** write them, by hand, until attention does
-# exactly what you want: pick one value, average a few, or change its mind because of a single key.
+# A transformer spends its days asking questions. Each token sends out a *query*, every token holds up a
+# *key*, and the better a key matches, the more of its *value* gets through. When the tokens that ask and
+# the tokens that answer come from the same sentence, this is called **self-attention**. In real models
+# the numbers are learned. In this notebook **you** write them, by hand, until attention does exactly
+# what you want: pick one value, average a few, or change its mind because of a single key.
 #
 # **What you will be able to do afterwards:** work through attention with a pencil, say what the softmax
 # does to large and small scores, and explain why a token that was ignored can still matter.
@@ -18,15 +18,16 @@
 # | 1.4 | change one **key** and watch the others react | 10 | 30 | ●●● |
 # | 1.5 | two challenges, for those who want more | – | 20 | ●●● |
 #
-# The assignment has 100 points for undergraduates and 110 for graduate students. Section 1.4 is
-# required for graduate students; for undergraduates it counts half, as up to 5 extra points. You need
-# no GPU and no network.
+# The assignment has 100 points for undergraduates and 110 for graduate students. Section 1.4 is required
+# for graduate students; for undergraduates it counts half, as up to 5 extra points. You need neither a
+# GPU nor (once the package is installed) a network.
 #
-# **How to work.** Fill in the cells that say `TODO`. The cell below each of them checks your work on
-# the spot and tells you what it sees. A passing public check is a good sign; the written parts are
-# read by a person. Several different answers are right almost everywhere, and one is enough: your
-# query only has to work for these keys and values. Printed, your answers and figures should fit on
-# **three pages**. Short is good; nobody loses points for being brief.
+# **How to work.** Fill in the cells that say `TODO`. The cell below each of them checks your work on the
+# spot and tells you what it sees. (If a check says that a name is not defined, run the cell above it
+# first.) A passing public check is a good sign; the written parts are read by a person. Most tasks have
+# several right answers, and one is enough: your query only has to work for these keys and values.
+# Printed, your answers and figures should fit on **three pages**. Short is good; nobody loses points for
+# being brief.
 
 # %% [markdown]
 # ## Who helped you?
@@ -118,14 +119,17 @@ print("output ", output)
 # negative when they point in opposite directions; and it grows with the length of either. The four
 # keys all have a length close to 1, so for them it is mostly the direction that counts.
 #
-# The dial shows each key at its **true angle** to the query. Drop a line from a key's tip onto the
-# query: where it lands, multiplied by the length of the query, is the score.
+# The dial shows each key at its **true angle** to the query. Drop a perpendicular from a key's tip onto
+# the line of the query: how far along it lands, times the length of the query, is the score. Only the
+# angles to the query are true: two keys that stand close together on the dial may point in very
+# different directions.
 
 # %%
 plots.plot_dial(q)
 
 # %% [markdown]
-# The same arrows in space. Turn them: from one side alone, angles deceive.
+# Here are the same arrows in three dimensions. Rotate them: from a single viewpoint, angles can be
+# deceptive. (If you see a line that begins with `VBox(`, run the cell: sliders need a running kernel.)
 
 # %%
 plots.turn_arrows(q)
@@ -150,7 +154,7 @@ plots.plot_query(-q)
 # look like when the query is very long?
 
 # %%
-plots.plot_lengths([1.0, -1.0, -1.0], lengths=(0, 1, 2, 8))
+plots.plot_lengths([1.0, -1.0, -1.0], lengths=(0, 1, 2, 8, 32))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -185,9 +189,9 @@ plots.plot_query([2.0, 0.0, 2.0])
 # targets cannot be hit exactly. A query may be a list, an array or a tensor of three numbers, typed in
 # or computed from `K` and `V`.
 #
-# Each query comes with a short **rationale**, read by a person: how did you find it, and what does each
-# step of attention do with it? A rationale that uses no mechanism of attention ("I tried numbers until
-# it worked") earns nothing.
+# Each query needs a short **rationale**, which a person will read: how did you find it, and what does
+# each step of attention do with it? A rationale that uses no mechanism of attention ("I tried numbers
+# until it worked") earns nothing.
 
 # %% [markdown]
 # ### 1.2.1 Select the first value ●○○
@@ -198,7 +202,7 @@ plots.plot_query([2.0, 0.0, 2.0])
 # panels should match.
 
 # %%
-plots.plot_target(q, V[0])
+plots.plot_target(q, V[0], name="q from 1.1")
 
 # %% [markdown]
 # <details><summary>Hint 1: a nudge</summary>
@@ -209,9 +213,9 @@ plots.plot_target(q, V[0])
 #
 # <details><summary>Hint 2: more of a push</summary>
 #
-# One score has to be far above the other three. Think of the arrows: what makes the dot product with
-# one particular key large, and what makes *differences* between scores large? A large number $S$ in the
-# right place does it.
+# One score has to be far above the other three. Think of the arrows: what makes the dot product with one
+# particular key large, and what makes *differences* between scores large? Take the arrow that points the
+# right way, and multiply it by a large number.
 #
 # </details>
 
@@ -280,9 +284,10 @@ check("Q_identity", Q_identity)
 # Rationale for 1.2.2:
 
 # %% [markdown] answer="answer_1_2_2" points=2
-# The weights should be close to the identity matrix. So the diagonal of QK^T must stand out in every
-# row, and it does when row i of Q points along k_i and is long: no other key of about the same length
-# has a larger dot product with it.
+# The weights should be close to the identity matrix. So the
+# diagonal of QK^T must stand out in every row, and it does when row i of Q points along k_i and is long:
+# every other key, having about the same length and another direction, has a clearly smaller dot product
+# with it.
 #
 # ### BEGIN MARK SCHEME
 # - 1 point: the weight matrix should be (close to) the identity.
@@ -412,10 +417,11 @@ plots.plot_error(q_average_two, (V[0] + V[1]) / 2)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# On the left the query is too short to tell the keys apart, and all four values get in. On the right
-# it is so long that even a tiny difference between the two scores decides: k0 and k1 are not equally
-# long (the keys' lengths lie between {{queries.shortest_key}} and {{queries.longest_key}}). If your
-# direction makes the two scores *exactly* equal, the curve stays low: then nothing is left to magnify.
+# On the left the query is too short to tell the keys apart, and all four values get in. On the right it
+# is so long that even a tiny difference between the two scores decides. (For a query along k0 + k1 it
+# comes from the lengths of the keys, which lie between {{queries.shortest_key}} and
+# {{queries.longest_key}}.) If your direction makes the two scores *exactly* equal, the curve stays low:
+# then nothing is left to magnify.
 #
 # </details>
 #
@@ -648,21 +654,23 @@ if challenge_three is not ...:
 # %% [markdown]
 # ## Read on
 #
-# - Vaswani and others, [Attention Is All You Need](https://arxiv.org/abs/1706.03762), 2017: sections 3.2
-#   and 3.3 hold everything you just did, and what the next notebook adds.
+# - Vaswani and others, [Attention Is All You Need](https://arxiv.org/abs/1706.03762), 2017: section 3.2
+#   covers everything you just did, and what the next notebook adds.
 # - Alammar, [The Illustrated Transformer](https://jalammar.github.io/illustrated-transformer/): the same
 #   steps in pictures.
 #
 # The exercises of this assignment go back to a university assignment on attention and transformers
-# (query crafting, attention from scratch on a fork of minGPT, RoBERTa on SST-2); ideas and numbers are
-# its authors', the text and the code are new.
+# (query crafting, attention from scratch on a fork of minGPT, RoBERTa on SST-2), designed by Yegor
+# Kuznetsov, Liwei Jiang and Jaehun Jung with feedback from Alisa Liu, Melanie Sclar, Gary Liu and Taylor
+# Sorensen. Ideas and numbers are theirs; the text and the code are new.
 
 # %% [markdown]
 # ## Before you hand in
 #
-# Restart the kernel and run everything from top to bottom once (in JupyterLab: *Kernel → Restart
-# Kernel and Run All Cells*). Every check should say "public check passed", and every written cell, the
-# one about collaborators included, should contain your own answer.
+# Restart the kernel and run everything from top to bottom once (in JupyterLab: *Kernel → Restart Kernel
+# and Run All Cells*). Every check should say "public check passed", and every written cell, the one
+# about collaborators included, should contain your own answer. (If you leave out 1.4, running everything
+# stops at its first check. That is fine: run the cells below it by hand.)
 
 # %% [markdown] keep="outputs"
 # ### Where do I stand?

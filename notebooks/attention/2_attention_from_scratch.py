@@ -31,8 +31,8 @@
 # A passing public check is a good sign; grading tries more inputs. If a check says that a name is not
 # defined, run the cell above it first.
 #
-# Real code does not split attention into nine functions, which makes the whole hard to read. Here the
-# split is scaffolding, so that you can test each idea alone.
+# Real code does not split attention into nine functions: that would make the whole harder to read. Here
+# the split is scaffolding, so that you can test each idea alone.
 
 # %% [markdown]
 # ## Who helped you?
@@ -134,7 +134,8 @@ n_embd = 12
 x = torch.randn(1, len(words), n_embd, device=DEVICE)  # (B, T, C)
 
 W_q, W_k, W_v = (layer.to(DEVICE) for layer in init_qkv_proj(n_embd))
-Q, K, V = 3 * W_q(x), 3 * W_k(x), W_v(x)  # (B, T, C) each; times 3, so there is more to see
+enlarge = math.sqrt(3)  # so that the numbers of Q and K have a variance of about 1
+Q, K, V = enlarge * W_q(x), enlarge * W_k(x), W_v(x)  # (B, T, C) each
 print("Q", tuple(Q.shape), " K", tuple(K.shape), " V", tuple(V.shape))
 
 # %% [markdown]
@@ -181,14 +182,14 @@ check("pairwise_similarities", pairwise_similarities)
 
 # %%
 scores = pairwise_similarities(Q, K)  # (B, T, T)
-attention_plots.plot_scores(scores, words)
+attention_plots.plot_scores(scores, words, "raw scores")
 
 # %% [markdown]
 # #### Scaling
 #
-# **Predict, then run.** Take the dot product of two random vectors of `d` numbers. On average it is 0;
-# but how far from 0 is it typically? When `d` gets 16 times as large, does that distance get 16 times
-# as large, 4 times as large, or does it stay the same?
+# **Predict, then run.** Take two random vectors of `d` numbers each, all independent, with mean 0 and
+# variance 1. On average their dot product is 0; but how far from 0 is it typically? When `d` gets 16
+# times as large, does that distance get 16 times as large, 4 times as large, or does it stay the same?
 
 # %%
 for d in (4, 16, 64, 256):
@@ -198,10 +199,10 @@ for d in (4, 16, 64, 256):
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# A sum of `d` independent terms has a variance that grows with `d`, so its typical size grows with
-# the square root of `d`. Large scores make the softmax pick a single winner, and then hardly any
-# gradient reaches any score, the winner's included: for scores (10, 0, 0) every derivative of the
-# softmax is below 0.0001. Dividing by the typical size keeps the scores in a range where learning works.
+# A sum of `d` independent terms has a variance proportional to `d`, so its typical size grows with the
+# square root of `d`. Large scores make the softmax pick a single winner, and then hardly any gradient
+# reaches any score, the winner's included: for scores (10, 0, 0) every derivative of the softmax is
+# below 0.0001. Dividing by the typical size keeps the scores in a range where learning works.
 #
 # </details>
 #
@@ -282,8 +283,8 @@ attention_plots.plot_side_by_side(
 # <details><summary>What happened, and why</summary>
 #
 # Without scaling, nearly every row commits to one key: larger scores mean larger differences, and the
-# softmax turns those into ratios, as in the first notebook. With scaling, several keys keep a share,
-# and gradients can still move the choice. From here on all scores are scaled.
+# softmax turns those into ratios, as in the first notebook. With scaling, most rows leave a share to
+# several keys, and gradients can still move the choice. From here on all scores are scaled.
 #
 # </details>
 #
@@ -377,20 +378,16 @@ def make_causal_mask(n_tok):
 attention_plots.plot_mask(make_causal_mask(len(words)), words)
 
 # %% [markdown]
-# A first look (the check that counts comes below, together with the next function):
-
-# %%
-check("make_causal_mask", make_causal_mask)
-
-# %% [markdown]
+# (Its check comes below, together with that of the next function: the two have to fit together.)
+#
 # #### Masking
 #
 # Wherever the mask forbids looking, set the score to $-\infty$, **before** the softmax. Mind the order
 # of the arguments: the mask comes first. (2 points)
 #
-# **Predict, then run.** The second of four tokens has these scores, and may look at the first two keys
-# only. What happens to its weights when the scores of the other two are set to 0? And when they are set
-# to $-\infty$?
+# **Predict, then run.** The second of four tokens has the scores −20, −12, 20 and 25, and may look at
+# the first two keys only. What happens to its weights when the scores of the other two are set to 0? And
+# when they are set to $-\infty$?
 
 # %%
 row = torch.tensor([-20.0, -12.0, 20.0, 25.0])
@@ -465,9 +462,10 @@ attention_plots.plot_side_by_side(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# The first token can only look at itself, so its row is (1, 0, 0, ...). In the other rows the remaining
-# weights grow: they share out what the hidden keys had, and keep their ratios to each other, because a
-# ratio of two weights depends only on the difference of their two scores.
+# The first token can only look at itself, so its row is (1, 0, 0, ...). In every row in which something
+# is hidden, the remaining weights grow: they share out what the hidden keys had, and keep their ratios
+# to each other, because a ratio of two weights depends only on the difference of their two scores. The
+# last row has nothing hidden, and stays as it was.
 #
 # </details>
 #
@@ -665,7 +663,7 @@ show_parity(self_attention, split_heads, merge_heads)
 # ### Step 5: five broken attentions (no points, 20 minutes)
 #
 # Reading code for faults is hard; measuring is often quicker. Below are five broken copies of *your*
-# attention, A to E. Each has exactly one of these faults:
+# attention, our patients A to E. Each has exactly one of these faults:
 
 # %%
 for fault, symptom in FAULTS.items():
@@ -698,9 +696,9 @@ check_diagnosis(patients, diagnosis)
 # <details><summary>Which measurement tells which fault</summary>
 #
 # Three of the faults show in the weights alone, without knowing what is right: look above the diagonal,
-# and add up the rows. The other two have proper causal weights that are merely wrong: compare them with
-# yours, once with one head and once with three. Another seed, `admit_patients(self_attention, seed=1)`,
-# shuffles them.
+# and add up the rows. Of the two that look ahead, one stops one place above the diagonal. The other two
+# have proper causal weights that are merely wrong: compare them with yours, once with one head and once
+# with three. Another seed, `admit_patients(self_attention, seed=1)`, shuffles them.
 #
 # </details>
 
@@ -758,8 +756,8 @@ plot_lengths(corpus.train, MAX_TOKENS)
 # yours. Two checks are worth a minute before every training run:
 #
 # **Predict, then run.** Before it has learned anything, the model should give every word about the same
-# probability. With a vocabulary of that size, what is its loss? And if it may read the same eight
-# sentences over and over, how low should the loss get?
+# probability. With the vocabulary of this corpus (the cell above printed its size), what is its loss?
+# And if it may read the same eight sentences over and over, how low should the loss get?
 
 # %%
 runtime.set_seed(0)
@@ -771,10 +769,10 @@ check_before_training(model, corpus)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# If all $V$ words are equally likely, each has probability $1/V$ and the loss is $\ln V$; a model that
-# starts far above that has a fault in its output or its initialisation. Eight sentences read over and
-# over can be learned by heart, so the loss should come close to 0; if it does not, gradients are not
-# reaching everything.
+# If all $n$ words of the vocabulary are equally likely, each has probability $1/n$ and the loss is $\ln
+# n$; a model that starts far above that has a fault in its output or its initialisation. Eight sentences
+# read over and over can be learned by heart, so the loss should fall far below 1 within these steps, and
+# close to 0 with more; if it does not, gradients are not reaching everything.
 #
 # </details>
 #
@@ -794,7 +792,7 @@ plot_losses({"dot product": history}, corpus.entropy)
 # ### Evaluation (10 minutes)
 #
 # Perplexity is the exponential of the loss: a model with perplexity 100 is as unsure as if it had to
-# choose among 100 equally likely words. There are two ways to average it, and they differ in two ways:
+# choose among 100 equally likely words. There are two ways to average it. They differ in two respects:
 # the mean over documents counts every sentence the same and averages *after* the exponential; the
 # perplexity over all tokens counts long sentences more and averages *before* it. The first is never
 # smaller on sentences of equal length. Say in your report which one you use.
@@ -806,8 +804,8 @@ print(f"development perplexity, over all tokens:     {measured.corpus_perplexity
 best = measure_grammar(corpus)
 if best:
     print(
-        f"no model that sees only the past can do better than {best.mean_perplexity:.2f} "
-        f"and {best.corpus_perplexity:.2f}"
+        f"the grammar that wrote these sentences scores {best.mean_perplexity:.2f} "
+        f"and {best.corpus_perplexity:.2f} itself"
     )
 for sentence, loss in measure_sentences(model, corpus).items():
     say(f"  loss {loss:.2f}, perplexity {math.exp(loss):8.1f}: {sentence}")
@@ -823,7 +821,8 @@ for sample in write_samples(model, corpus.vocabulary):
 # ### What its heads look at (15 minutes)
 #
 # Here are all layers and heads for one sentence: rows are the tokens that look, columns the tokens they
-# look at. Below, the same heads one at a time, to browse.
+# look at. Below, the same heads one at a time, to browse. (Colours are stretched so that small weights
+# show: read the colour bar.)
 
 # %%
 tokens = corpus.vocabulary.encode(corpus.sentences[1])
@@ -837,9 +836,9 @@ browse_heads(maps, token_words)
 # %% [markdown]
 # **Find a head ●●○** Which head of your model puts most weight on *the token before*? And which on
 # *earlier copies of the same word*? Decide from the pictures; one sentence is little evidence, so look
-# at others as well (put another number into `corpus.sentences[1]`, or a sentence of your own). Then name
-# the two heads, each as (layer, head). The cell compares with averages over two hundred sentences. (Not
-# graded.)
+# at others as well (put another number into `corpus.sentences[1]`, or a sentence of your own, with
+# spaces around its punctuation). Then name the two heads, each as (layer, head). The cell compares with
+# averages over two hundred sentences. (Not graded.)
 
 # %% solve="heads_found" optional=true
 heads_found = {"the token before": ..., "same word earlier": ...}  # (layer, head) for each
@@ -862,9 +861,9 @@ print(head_scores)
 # %% [markdown]
 # <details><summary>What to look for</summary>
 #
-# In a small model of ordinary sentences few heads have just one job: most numbers are not far from even,
-# and a head that is well above it in one column may be so in another, too. That is why one picture
-# deceives so easily, and why a claim about a head needs an average beside it.
+# In a small model of ordinary sentences few heads have just one job: most numbers are close to those of
+# the other heads, and a head that stands out in one column may stand out in another as well. One picture
+# is easily misread; a claim about a head needs an average to back it up.
 #
 # </details>
 #
@@ -901,10 +900,11 @@ plot_all_heads(map_model(echo_model, echo_tokens), echoes.vocabulary.decode(echo
 # %% [markdown]
 # ### Does it see the future? (5 minutes)
 #
-# This probe changes one token at a time and watches which outputs move. A
-# causal model has nothing above the diagonal. Keep the probe at hand: a model that cheats has a
-# wonderful perplexity. On the course's own corpus there is a second proof: whatever falls below "no model
-# that sees only the past" must be looking ahead.
+# This probe changes one token at a time and watches which outputs move. A causal model has nothing above
+# the diagonal. Keep the probe at hand: a model that cheats has a wonderful perplexity. On the course's
+# own corpus there is a second proof: no model that sees only the past knows more about the next word
+# than the grammar that wrote the sentences, so whatever falls *far* below what the grammar itself scores
+# must be looking ahead.
 
 # %%
 probe = probe_future(model, tokens)
@@ -1001,9 +1001,11 @@ print(show_ladder(rungs))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Without attention a token knows its own word and its position, and nothing of what came before. So the
-# model can do little better than counting which word follows which; what it gains comes from knowing
-# the position. The distance from there to your model is what attention is worth on this corpus.
+# Without attention a token knows its own word and its position, and nothing of what came before. On the
+# course's own corpus that is still better than counting which word follows which
+# ({{own.no_attention.dev_loss}} against {{own.ladder.bigram}} nats), because its sentences follow
+# patterns, so the position says a great deal. The distance from there to your model is what attention is
+# worth on this corpus.
 #
 # </details>
 #
@@ -1097,7 +1099,7 @@ comparison.figure
 # tell the reader something.
 
 # %% [markdown] answer="answer_2_2_results" points=8
-# | mask | final training loss | train perplexity | dev perplexity | sees the future |
+# | mask | final training loss | train perplexity | dev perplexity | sees the future (largest relative change of an output) |
 # |---|---|---|---|---|
 # | before the softmax | {{own.dot_product.final_loss}} | {{own.dot_product.train}} | {{own.dot_product.dev}} | no |
 # | zero after the softmax | {{own.zero_after_softmax.final_loss}} | {{own.zero_after_softmax.train}} | {{own.zero_after_softmax.dev}} | yes ({{own.zero_after_softmax.leak}}) |
@@ -1105,12 +1107,12 @@ comparison.figure
 #
 # (Course's own corpus; perplexity is the mean of exp(loss) over sentences; train: the first 5,000
 # training sentences.) In the figure above the naive mask is ahead after the first few hundred steps, and
-# the gap keeps growing. Its perplexity is far lower on both splits, and it falls below
+# the gap keeps growing. Its perplexity is far lower on both splits, and it falls far below
 # {{own.floor.dev}}, which is what the grammar itself scores: no model that sees only the past can do
-# that. Its samples show the other side. Mine writes {{own.dot_product.sample}}; the naive mask's
-# writes {{own.zero_after_softmax.sample}}. The probe confirms it: outputs move when only later tokens
-# change. I ran one seed; a difference of this size is far beyond what a seed changes, but I would not
-# read anything into differences of a few percent.
+# that. Its samples show the other side. Mine writes {{own.dot_product.sample}}; the naive mask's writes
+# {{own.zero_after_softmax.sample}}. The probe confirms it: outputs move when only later tokens change. I
+# ran one seed; a difference of this size is far beyond what a seed changes, but I would not read
+# anything into differences of a few percent.
 #
 # ### BEGIN MARK SCHEME
 # - 3 points: a table or graph with labelled axes or columns, baseline included, that answers the
@@ -1129,11 +1131,12 @@ comparison.figure
 # {{own.no_attention.dev_loss}}, attention {{own.dot_product.dev_loss}}.
 #
 # Positions cannot be judged on this corpus: trained on sentences of at most {{own.positions.trained_to}}
-# tokens and measured on longer ones, the loss is already far above that of guessing within the trained
-# length (learned {{own.positions.learned.within}}, sinusoidal {{own.positions.sinusoidal.within}}), because
-# longer sentences follow other patterns; what comes beyond it (learned {{own.positions.learned.beyond}},
-# sinusoidal {{own.positions.sinusoidal.beyond}}) says nothing about positions. Whoever notices that has
-# understood the experiment.
+# tokens and measured on longer ones, the loss is far worse than uniform guessing even at positions that
+# occurred in training (learned {{own.positions.learned.within}}, sinusoidal
+# {{own.positions.sinusoidal.within}}), because longer sentences follow other patterns; what comes after
+# those positions (learned {{own.positions.learned.beyond}}, sinusoidal
+# {{own.positions.sinusoidal.beyond}}) says nothing about positions. Whoever notices that has understood
+# the experiment.
 #
 # On the real corpus, one epoch, train / dev, with this course's training loop: dot product
 # {{real.dot_product.train}} / {{real.dot_product.dev}}; additive {{real.additive.train}} /

@@ -29,11 +29,12 @@
 # reviews made for this course; the notebook tells you which of the two you have, and every question can
 # be answered with either.
 #
-# **How to work.** Fill in what says `TODO`, and remove the line that raises `NotImplementedError`
-# when you do. The cell below each piece checks your work on the spot: it runs your code on a tiny
-# model that keeps a diary, and tells you what your code did to it. A passing public check is a good
-# sign; grading tries more. Questions (Q1.1 to Q5.1) are read by a person: a few sentences each. Printed,
-# your answers and figures may fill **four pages**; short is good.
+# **How to work.** Fill in what says `TODO`, and remove the line that raises `NotImplementedError` when
+# you do. The cell below each piece checks your work on the spot: it runs your code on a tiny model that
+# keeps a diary, and tells you what your code did to it. (If a check says that a name is not defined, run
+# the cell above it first.) A passing public check is a good sign; grading tries more. Questions (Q1.1 to
+# Q5.1) are read by a person: a few sentences each. Printed, your answers and figures may fill **four
+# pages**; short is good.
 
 # %% [markdown]
 # ## Who helped you?
@@ -298,13 +299,13 @@ check("make_dataloaders", make_dataloaders, SST2Dataset=SST2Dataset)
 # %% [markdown] keep="outputs"
 # ## 3.2 Step 2: load the data (25 minutes)
 #
-# Now with real sentences. The `TODO`s in this section are not graded; the questions are. What your
-# cells print here is kept when you hand in.
+# Now with real sentences. The `TODO`s in this section earn no points of their own, but everything below
+# needs them; the questions are graded. What your cells print here is kept when you hand in.
 #
 # `find_model` returns what the usual `from_pretrained` takes, and chooses by your computer: with a GPU
 # and a network it fetches `roberta-base` from the hub; otherwise it takes the small RoBERTa that comes
-# with the course, because on a processor alone `roberta-base` needs most of an hour *per epoch*. To
-# insist, call `find_model("roberta-base")`. Any folder with a checkpoint works as well.
+# with the course, because on a CPU `roberta-base` takes most of an hour *per epoch*. If you want it
+# anyway, call `find_model("roberta-base")`. Any folder with a checkpoint works as well.
 
 # %%
 from course_utils.sentiment import find_model, suggest_settings
@@ -316,10 +317,11 @@ if runtime.profile() == "quick":
 print(settings)
 
 # %% [markdown]
-# For `roberta-base` these are the settings of this assignment: batches of 64, learning rate 5e-5,
-# 10 epochs, seed 64. The small model does better with smaller batches and a higher learning rate.
+# With `roberta-base` the cell prints the settings of this assignment: batches of 64, learning rate 5e-5,
+# 10 epochs, seed 64. With the small model it prints others, which suit that model better. Use what your
+# cell printed.
 #
-# **TODO** (not graded): load the tokenizer that belongs to the model.
+# **TODO** (no points, but needed below): load the tokenizer that belongs to the model.
 
 # %% solve="tokenizer"
 tokenizer = ...
@@ -334,21 +336,22 @@ tokenizer = AutoTokenizer.from_pretrained(model_name)
 
 # %%
 for text in ("A fine film.", "An unwatchable, joyless film.", "absolutely"):
-    print(text, "->", tokenizer.tokenize(text), tokenizer(text)["input_ids"])
+    ids = tokenizer(text)["input_ids"]
+    print(text, "->", len(ids), tokenizer.convert_ids_to_tokens(ids))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# The tokenizer starts from bytes and joins what it has often seen together, so frequent words are
-# one token and rare ones several: frequent in the texts it was made from, that is. The course's small
+# The tokenizer starts from bytes and joins what it has often seen together, so frequent words are one
+# token and rare ones several: frequent in the texts it was made from, that is. The course's small
 # tokenizer was made from the made-up reviews and knows "joyless" as one token, while it has to spell
-# everyday words that never occur there; `roberta-base` has it the other way round. The mark in front of a
-# token stands for a space. `<s>` and `</s>` enclose the sentence; the state of the first of them will
-# be classified.
+# everyday words that never occur there; `roberta-base` has it the other way round. The `Ġ` in front of a
+# token stands for a space. `<s>` and `</s>` enclose the sentence; the state of the first of them will be
+# classified.
 #
 # </details>
 #
-# **TODO** (not graded): make the datasets with `initialize_datasets`, then look at the first training
+# **TODO** (no points, but needed below): make the datasets with `initialize_datasets`, then look at the first training
 # example and at the size of each split.
 
 # %% solve="datasets"
@@ -381,7 +384,7 @@ print(split_sizes)
 #
 # </details>
 #
-# **TODO** (not graded): make the dataloaders, and take the first batch of the *validation* data.
+# **TODO** (no points, but needed below): make the dataloaders, and take the first batch of the *validation* data.
 
 # %% solve="dataloaders"
 dataloaders, first_batch = ..., ...
@@ -587,8 +590,8 @@ check("train_one_epoch", train_one_epoch)
 # %% [markdown]
 # <details><summary>Compare, once you have written yours</summary>
 #
-# A good answer has one sentence per call, in the order in which they run, and says why the first is
-# needed at all.
+# A good answer has one sentence per call, in the order in which they run, and says why clearing the
+# gradients is needed at all.
 #
 # </details>
 
@@ -739,6 +742,12 @@ def make_model():
     return AutoModelForSequenceClassification.from_pretrained(model_name, num_labels=2).to(DEVICE)
 
 
+def make_untaught():
+    """Return the same architecture with random weights."""
+    config = AutoConfig.from_pretrained(model_name, num_labels=2)
+    return AutoModelForSequenceClassification.from_config(config).to(DEVICE)
+
+
 runtime.set_seed(settings.seed)
 model = make_model()
 print(f"{model.num_parameters():,} parameters on {model.device}")
@@ -758,7 +767,7 @@ print(evaluate(model, unseen))
 #
 # A model that finds both classes about equally likely has a loss of $-\ln \frac12 \approx 0.69$ and is
 # right about half of the time. A random head may lean to one side, and being confidently wrong costs
-# more: a loss of up to 0.9 is no reason to worry. If yours is far above, look for a mistake before
+# more: a loss of up to 0.9 is no reason to worry. If yours is far higher, look for a mistake before
 # training.
 #
 # </details>
@@ -769,13 +778,13 @@ print(evaluate(model, unseen))
 # %%
 PATIENT = False  # write True to start a training of more than an hour all the same
 estimate_training(model, dataloaders, settings.num_epochs, patient=PATIENT)
-
 # %% [markdown]
 # `train_resumably` calls **your** `main` one epoch at a time, and keeps enough on disk to go on: if the
 # session is lost or you stop it, run the same cell again, and it continues after the last finished
-# epoch. (So your bar says "epoch 1" every time; the line above it says which epoch it really is, and the
-# history numbers them correctly. In Colab, put the folder on your Drive so that it outlives the machine.)
-# On a GPU, `mixed_precision` does most of the work in 16 bits, which is usually a good deal faster.
+# epoch. To start over, for example after correcting your code, delete the folder first. (Your bar says
+# "epoch 1" every time; the line above it says which epoch it really is, and the history numbers them
+# correctly. In Colab, put the folder on your Drive so that it outlives the machine.) On a GPU,
+# `mixed_precision` does most of the work in 16 bits, which is usually a good deal faster.
 
 # %%
 runtime.set_seed(settings.seed)
@@ -788,8 +797,9 @@ plot_curves(history)
 
 # %% [markdown]
 # **Q4.1** Show the training and validation **loss** over the epochs in one plot, and the two
-# **accuracies** in another (with the settings given above). If the figure above shows both, say here
-# in two sentences what it shows; otherwise add your own. (2 points)
+# **accuracies** in another (with the settings given above). If the figure above shows both, name its
+# axes and splits here in a sentence (what the curves *do* belongs in Q4.2); otherwise add your own. (2
+# points)
 
 # %% [markdown] answer="answer_q4_1" points=2
 # See the figure above, made with the given settings: on the left training and validation loss, on
@@ -814,8 +824,8 @@ plot_curves(history)
 # </details>
 
 # %% [markdown]
-# **Q4.2** Describe the curves. In which epoch is the accuracy best on training data, and in which on
-# validation data? Do the two follow the same trend, and why (not)? (2 points)
+# **Q4.2** Describe the curves. In which epoch is the accuracy best on training data, and
+# in which on validation data? Do the two follow the same trend? Why, or why not? (2 points)
 
 # %% [markdown] answer="answer_q4_2" points=2
 # Training accuracy rises to nearly 100 % and is best in one of the last epochs. Validation accuracy is
@@ -877,8 +887,7 @@ plot_curves(history)
 
 # %%
 runtime.set_seed(settings.seed)
-config = AutoConfig.from_pretrained(model_name, num_labels=2)
-untaught = AutoModelForSequenceClassification.from_config(config).to(DEVICE)
+untaught = make_untaught()
 untaught_optimizer = torch.optim.AdamW(untaught.parameters(), lr=settings.learning_rate, eps=1e-8)
 with mixed_precision(untaught, untaught_optimizer):
     untaught_history = train_resumably(
@@ -895,16 +904,11 @@ plot_optimizers({"pretrained": history, "random weights": untaught_history})
 #
 # </details>
 #
-# **Predict, then run.** How does the gap change with the number of labelled examples? Each point below is
-# one short run with the same number of steps, on the first 50, 200, ... training sentences.
-
+# **Predict, then run.** How does the gap change with the number of labelled examples? Each point below
+# is one short run with the same number of steps, on the first 50, 200, ... training sentences. (Eight
+# runs in all; with `roberta-base` you may skip this one, too.)
 
 # %%
-def make_untaught():
-    """Return the same architecture with random weights."""
-    return AutoModelForSequenceClassification.from_config(config).to(DEVICE)
-
-
 everything = len(datasets["train"])
 curves = measure_learning_curve(
     main,
@@ -921,7 +925,8 @@ plot_learning_curve(curves)
 #
 # With very few labels neither model can tell much, with very many both get there; in between lies what
 # pretraining is worth, and it can be read in two ways: upwards as accuracy, sideways as the number of
-# labels you did not have to pay for. One run per point is noisy; differences of a point or two mean little.
+# labels you did not have to pay for. One run per point is noisy; differences of less than four or five
+# points mean little (with 400 validation sentences, chance alone moves an accuracy by about two).
 #
 # </details>
 
@@ -1024,10 +1029,11 @@ runs
 # strategy, and why that one? (1 point)
 
 # %% [markdown] answer="answer_q4_6" points=1
-# A few epochs each, one thing at a time: first the learning rate, by factors because its effect is
-# multiplicative, then the batch size at the best rate; the number of epochs needs no search of its own,
-# since the best epoch is kept. This is cheaper than a full grid and settles the parameter that matters
-# most first; with more parameters than these I would search at random.
+# Three learning rates, 0.4, 1 and 2 times the given one, with the given batch size and a few epochs
+# each. One thing at a time, and the learning rate first, because it matters most; by factors, because
+# its effect is multiplicative. I left the batch size alone for lack of time, and the number of epochs
+# needs no search of its own, since the best epoch is kept. This is cheaper than a full grid; with more
+# parameters than these I would search at random.
 #
 # ### BEGIN MARK SCHEME
 # - 0.5 points: says which values and by which strategy (grid, random, one at a time, coarse to fine).
@@ -1141,9 +1147,9 @@ print(read_mistakes(texts, labels, probabilities, count=5))
 # %% [markdown]
 # <details><summary>What to look for</summary>
 #
-# If the two kinds of mistake are about equally frequent, the model leans neither way; if not, compare with
-# the share of each label in the training data before you blame the model. With a handful of mistakes in all,
-# a difference of two or three is chance.
+# If the two kinds of mistake are about equally frequent, the model leans neither way; if not, compare
+# with the share of each label in the training data before you blame the model. As a rule of thumb, with
+# $n$ mistakes in all a difference smaller than about $2\sqrt{n}$ may be chance.
 #
 # </details>
 #
@@ -1153,10 +1159,10 @@ print(read_mistakes(texts, labels, probabilities, count=5))
 # ### Where does attention look?
 #
 # The picture shows the last layer's weights from the first token, whose state is classified. It is
-# tempting to read them as reasons. **They are not**: weights say where information *may* come from, not
-# what the values carry, nor what earlier layers have already mixed. Models with very different weights
-# can reach the same decisions. Take the picture as a question, and test it: leave out a word and see
-# whether the answer changes.
+# tempting to read them as reasons. **They are not**: attention weights say where information *may* come
+# from, not what the values carry, nor what earlier layers have already mixed. The same model can often
+# reach the same decision with very different attention weights (see *Read on*). Take the picture as a
+# question, and test it: leave out a word and see whether the answer changes.
 #
 # **Predict, then run.** The second figure leaves out one word at a time. Will the words that matter be
 # those with the largest weights?
@@ -1171,9 +1177,10 @@ plot_deletions(best_model, tokenizer, sentence)
 # %% [markdown]
 # <details><summary>What to look for</summary>
 #
-# Put the two figures side by side. Often a word with a large weight can go without changing much, and a
-# word with a small weight decides. Deletion measures what a word does to *this* decision; it has limits
-# of its own: a sentence with a gap in it may be unlike anything the model has ever seen.
+# Put the two figures side by side (the deletions take a word together with its punctuation). Often a
+# word with a large weight can go without changing much, and a word with a small weight decides. Deletion
+# measures what a word does to *this* decision; it has limits of its own: a sentence with a gap in it may
+# be unlike anything the model has ever seen.
 #
 # </details>
 #

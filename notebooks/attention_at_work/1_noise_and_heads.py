@@ -1,35 +1,36 @@
 # %% [markdown]
 # # Noise and heads
 #
-# In *Query crafting* you wrote numbers for four keys that lay on the table. Real keys never hold
-# still: every sentence brings new ones. So this time you write **formulas**. A formula takes keys
-# that nobody has seen yet and returns the query that does the job; it is judged on hundreds of draws,
-# not on one.
+# In *Query crafting* you wrote numbers for four keys you could see. Real keys never hold still: every
+# sentence brings new ones. So this time you write **formulas**. A formula takes keys you have never seen
+# and returns the query that does the job; it is judged on hundreds of draws, not on one.
 #
-# Then we shake the keys. A little noise, and one head still copes. A key that is sometimes long and
-# sometimes short, and one head fails nearly always, whatever its query, while two heads hardly notice.
-# You will see it as a cloud of outputs, work out why, and mend it. In the end you build the matrices
-# K, Q and V themselves, and meet a layer that does without keys and queries.
+# Then we shake the keys. With a little noise, one head still copes. With a key that is sometimes long
+# and sometimes short, one head nearly always fails, whatever its query, while two heads hardly notice.
+# You will see it as a cloud of outputs, work out why, and fix it. Finally you build the matrices K, Q
+# and V themselves, and meet a layer that does without keys and queries.
 #
 # **What you will be able to do afterwards:** write queries as formulas and say when they hold, explain
 # why transformers have several heads, build projections that make one token fetch what it needs from
 # another, and say what attention can do that a synthesizer cannot.
 #
-# | section | what you do | minutes |
+# | section | what you do | points | minutes | difficulty |
 # |---|---|---|
-# | 1.1 | a formula that **copies** | 25 |
-# | 1.2 | a formula that **averages** | 25 |
-# | 1.3 | **noise**, and how it breaks one head | 35 |
-# | 1.4 | **two heads** that mend it | 30 |
-# | 1.5 | **K, Q and V** by hand | 45 |
-# | 1.6 | the **synthesizer** | 40 |
+# | 1.1 | a formula that **copies** | 3 | 25 | ●○○ |
+# | 1.2 | a formula that **averages** | 4 | 25 | ●○○ |
+# | 1.3 | **noise**, and how it breaks one head | 4 | 35 | ●●○ |
+# | 1.4 | **two heads** that fix it | 5 | 30 | ●●○ |
+# | 1.5 | **K, Q and V** by hand | 7 | 45 | ●●● |
+# | 1.6 | the **synthesizer** | 7 | 40 | ●●○ |
 #
-# The notebook needs no GPU and no network.
+# You need neither a GPU nor (once the package is installed) a network.
 #
-# **How to work.** Fill in the cells that say `TODO`. The cell below each of them checks your work on
-# the spot and tells you what it sees. The public checks always draw the same keys, so that the same
-# answer gets the same reply; when you are graded, new ones are drawn. A public check that passes is a
-# good sign; the written parts are read by a person. Many different answers are right.
+# **How to work.** Fill in the cells that say `TODO`. The cell below each of them checks your work on the
+# spot and tells you what it sees. (If a check says that a name is not defined, run the cell above it
+# first.) The public checks always draw the same keys, so that the same answer gets the same reply; when
+# you are graded, new ones are drawn. A public check that passes is a good sign; the written parts are
+# read by a person. Many different answers are right. Printed, your answers should fit on **three
+# pages**.
 
 # %% [markdown]
 # ## Who helped you?
@@ -111,9 +112,9 @@ print("weights", np.round(weights, 3))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Keys at right angles do not see each other: only token 2 has a score, the others have 0. But a score of
-# 0 is not a weight of 0. The other four tokens share what is left, and with more tokens there is more
-# to share.
+# The dot product of keys at right angles is 0, so only token 2 has a score other than 0. But a score of
+# 0 is not a weight of 0: the other four tokens share what is left, and with more tokens there are more
+# to share it.
 #
 # </details>
 #
@@ -184,6 +185,14 @@ noise.plot_new_keys(copy_query, "copy_query")
 # ### END MARK SCHEME
 
 # %% [markdown]
+# <details><summary>Compare, once you have written yours</summary>
+#
+# A good answer has two parts: one about how the scores must compare, and one about where the key must lie
+# among the other keys. Can you name keys for which no query would do?
+#
+# </details>
+
+# %% [markdown]
 # ## 1.2 Averaging, as a formula (25 minutes)
 #
 # Now two tokens, `a` and `b`, should share the weight equally.
@@ -194,7 +203,7 @@ noise.plot_new_keys(copy_query, "copy_query")
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# Which scores do you want, for `a`, for `b`, and for everybody else?
+# Which scores do you want for `a`, for `b`, and for all the others?
 #
 # </details>
 #
@@ -244,6 +253,14 @@ noise.plot_new_keys(average_query, "average_query")
 # ### END MARK SCHEME
 
 # %% [markdown]
+# <details><summary>Compare, once you have written yours</summary>
+#
+# A good answer says which property of these keys makes the two scores equal, and follows what the *other*
+# tokens get as the query grows.
+#
+# </details>
+
+# %% [markdown]
 # ## 1.3 Noise, and how it breaks one head (35 minutes)
 #
 # A key is computed from a token and its neighbourhood, so the "same" key comes out a little different each
@@ -265,7 +282,8 @@ noise.plot_new_keys(average_query, "average_query")
 # <details><summary>Hint 2: if the check says "too long"</summary>
 #
 # The scores of `a` and `b` are no longer exactly equal. Their difference grows with the query's length,
-# and the softmax makes a ratio of it. There is a range of lengths in which both sides are content.
+# and the softmax makes a ratio of it. Some lengths are long enough for one purpose and still short
+# enough for the other.
 #
 # </details>
 
@@ -290,10 +308,10 @@ check("robust_query", robust_query)
 # %% [markdown]
 # ### Explore
 #
-# Two sliders: the noise (how far each number of a key is off, typically) and the length of your query. On
-# the left every point is the output of one draw; on the right, the weight of `a` in each draw. Turn the
-# noise up until the outputs leave the mean. Can you bring them back with the length? (Sliders need a
-# running notebook; where they do not appear, the cell after them shows one position.)
+# Two sliders: the noise (how far each number of a key is off, typically) and the length of your query.
+# On the left every point is the output of one draw; on the right, the weight of `a` in each draw. Turn
+# the noise up until the outputs leave the mean. Can you bring them back with the length? (If you don't
+# see the sliders, the next cell shows one setting as a still picture.)
 
 # %%
 noise.explore_noise(robust_query)
@@ -316,6 +334,15 @@ noise.plot_noise(robust_query, noise=0.01, length=100)
 noise.plot_cloud(robust_query)
 
 # %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# Not a round cloud at all: the outputs lie on the line from $v_a$ to $v_b$, most of them near one end. On
+# average they do lie between the two values, but hardly any single one does. Question 1.3 asks you why; the
+# next two figures help.
+#
+# </details>
+
+# %% [markdown]
 # The next picture leaves the noise out and moves $g$ alone.
 
 # %%
@@ -327,6 +354,14 @@ noise.plot_gains(robust_query)
 
 # %%
 noise.plot_shares(robust_query)
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# None does. With the small noise alone there was a range of lengths between too short and too long; with the
+# unsteady key nothing is left of it. What goes wrong at the left end of the curve, and what at the right?
+#
+# </details>
 
 # %% [markdown]
 # ### Question 1.3
@@ -348,7 +383,15 @@ noise.plot_shares(robust_query)
 # ### END MARK SCHEME
 
 # %% [markdown]
-# ## 1.4 Two heads that mend it (30 minutes)
+# <details><summary>Compare, once you have written yours</summary>
+#
+# A good answer describes where single outputs lie, not only their average, and says what the difference
+# between the two scores depends on.
+#
+# </details>
+
+# %% [markdown]
+# ## 1.4 Two heads that fix it (30 minutes)
 #
 # Two heads are two queries over the **same** keys and values, each with a softmax of its own. Here the
 # output is the mean of the two heads' outputs:
@@ -401,6 +444,14 @@ check("two_head_queries", two_head_queries)
 noise.plot_cloud(robust_query, two_head_queries)
 
 # %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# With two heads the points gather in one spot, at the mean. The figure after this one shows why: look at what
+# each head's softmax has to decide, and whether $g$ can change the outcome.
+#
+# </details>
+
+# %% [markdown]
 # And the weights as $g$ grows, for two heads averaged over the two:
 
 # %%
@@ -427,11 +478,19 @@ noise.plot_gains(robust_query, two_head_queries)
 # ### END MARK SCHEME
 
 # %% [markdown]
+# <details><summary>Compare, once you have written yours</summary>
+#
+# A good answer says what each head is responsible for, why the length of the unsteady key then hardly shows,
+# and when it would show again.
+#
+# </details>
+
+# %% [markdown]
 # ## 1.5 K, Q and V by hand (45 minutes)
 #
-# So far keys and values fell from the sky. In a transformer all three come from the tokens themselves,
-# through matrices: $k = K x$, $q = Q x$ and $v = V x$. (From here on $K$, $Q$ and $V$ are $d \times d$
-# **matrices** that stand on the left of a token.) Token $i$ then gets its **context**
+# So far the keys and values were simply given. In a transformer all three come from the tokens
+# themselves, through matrices: $k = K x$, $q = Q x$ and $v = V x$. (From here on $K$, $Q$ and $V$ are $d
+# \times d$ **matrices** that multiply a token from the left.) Token $i$ then gets its **context**
 #
 # $$c_i = \sum_j w_{ij} v_j, \qquad w_{i1}, w_{i2}, w_{i3} = \text{softmax}(k_1 \cdot q_i,\; k_2 \cdot q_i,\; k_3 \cdot q_i).$$
 #
@@ -443,7 +502,7 @@ noise.plot_gains(robust_query, two_head_queries)
 # ### What the identity does
 #
 # **Predict, then run.** Let $V = K = Q = I$, so that keys, queries and values are the tokens themselves.
-# At whom does each token look?
+# Which token does each token look at?
 
 
 # %%
@@ -455,13 +514,21 @@ def use_identity(u_a, u_b, u_c, u_d):
 noise.plot_projections(use_identity)
 
 # %% [markdown]
-# In the picture the arrows go from the token that looks to the tokens it looks at, with the weights on
-# them; beside each box stands what the token holds, on the left as it comes in and in the middle as the
-# value that it hands over. With `add_to_x2="u_d"`, or another direction, you can change $x_2$ and look
-# again:
+# In the picture the arrows go from the token that looks to the tokens it looks at, with
+# the weights on them. Next to each box you see what the token contains: on the left its input, in the
+# middle the value it passes on. With `add_to_x2="u_d"`, or another direction, you can change $x_2$ and
+# look again:
 
 # %%
 noise.plot_projections(use_identity, add_to_x2="u_d")
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# Follow the arrows of $x_2$, and compare the scores that they come from: a token's dot product with itself is
+# the sum of the squares of all it carries. Question 1.5 asks you to turn this into an argument.
+#
+# </details>
 
 # %% [markdown]
 # ### Question 1.5
@@ -483,6 +550,14 @@ noise.plot_projections(use_identity, add_to_x2="u_d")
 # - 1 point: the general reason: a mixture of whole tokens always keeps u_a, u_c or u_d; to hand over a part
 #   of a token it takes another V.
 # ### END MARK SCHEME
+
+# %% [markdown]
+# <details><summary>Compare, once you have written yours</summary>
+#
+# A good answer gives the scores of $x_2$ as numbers, before and after the addition, and a reason that holds
+# for every mixture of these three tokens.
+#
+# </details>
 
 # %% [markdown]
 # ### Your turn: `craft_projections`
@@ -602,12 +677,22 @@ def synthesizer_attention(X, w1, b1, w2, b2, V):
 check("synthesizer_attention", synthesizer_attention)
 
 # %% [markdown]
-# **Predict, then run.** Below, one token of five is exchanged for another: *cat* becomes some other word.
-# In which rows will the synthesizer's weights change, and in which those of attention with keys, queries
-# and values? (Both are causal, and all weights are random: look for structure.)
+# **Predict, then run.** Below, one of the five tokens is replaced by another: *cat*
+# becomes some other word. In which rows will the synthesizer's weights change, and in which those of
+# attention with keys, queries and values? (Both are causal, and all weights are random: look for
+# structure.)
 
 # %%
 noise.plot_changed_token(synthesizer_attention, changed=1)
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# In the synthesizer only the row of the changed token moves. With keys and queries the rows of the later
+# tokens move as well, including those of tokens that are still the same words. (Earlier rows stay in both:
+# the mask sees to that.) Question 1.6 asks you why.
+#
+# </details>
 
 # %% [markdown]
 # ### Question 1.6
@@ -617,12 +702,13 @@ noise.plot_changed_token(synthesizer_attention, changed=1)
 # sentences, 3 points)
 
 # %% [markdown] answer="answer_1_6" points=3
-# The synthesizer's weights for a token depend on that token's own vector and on places, never on what
-# stands at those places: in the picture only the exchanged token's own row moved. With keys and queries
-# each weight comes from comparing two tokens, so the rows of all later tokens moved as well. So one layer
-# of attention can look something up by its content, wherever it stands: the noun that a pronoun means,
-# the subject that a verb agrees with, the earlier place where the same word occurred. The synthesizer can
-# only learn habits such as "after an article, look one place back".
+# The synthesizer's weights for a token depend on that token's
+# own vector and on positions, never on which tokens are there: in the picture only the replaced token's
+# own row changed. With keys and queries each weight comes from comparing two tokens, so the rows of all
+# later tokens changed as well. So one layer of attention can look something up by its content, wherever
+# it stands: the noun that a pronoun refers to, the subject that a verb agrees with, the earlier place
+# where the same word occurred. The synthesizer can only learn habits such as "after an article, look one
+# place back".
 #
 # ### BEGIN MARK SCHEME
 # - 1 point: in the synthesizer the weights of a token come from that token alone (and from positions).
@@ -634,18 +720,38 @@ noise.plot_changed_token(synthesizer_attention, changed=1)
 # ### END MARK SCHEME
 
 # %% [markdown]
+# <details><summary>Compare, once you have written yours</summary>
+#
+# A good answer says, for both layers, what a row of weights is computed from, and gives an example in which
+# the place to look at cannot be known in advance.
+#
+# </details>
+
+# %% [markdown]
+# ## Read on
+#
+# - Vaswani and others, [Attention Is All You Need](https://arxiv.org/abs/1706.03762), 2017: section 3.2.2 on why
+#   there are several heads.
+# - Michel, Levy and Neubig, [Are Sixteen Heads Really Better than One?](https://arxiv.org/abs/1905.10650), 2019:
+#   which heads can be taken away again.
+# - Tay and others, [Synthesizer: Rethinking Self-Attention in Transformer Models](https://arxiv.org/abs/2005.00743),
+#   2020: section 1.6, at full size.
+#
+# Copying, averaging, the unsteady key and the projections go back to exercises of Stanford's CS224n; the text
+# and the code here are new.
+
+# %% [markdown]
 # ## Before you hand in
 #
-# Restart the kernel and run everything from top to bottom once (in JupyterLab: *Kernel → Restart
-# Kernel and Run All Cells*). Every check should say "public check passed", and every written cell,
-# the one about collaborators included, should hold words of yours. Printed, your answers may fill 3
-# pages.
+# Restart the kernel and run everything from top to bottom once (in JupyterLab: *Kernel → Restart Kernel
+# and Run All Cells*). Every check should say "public check passed", and every written cell, the one
+# about collaborators included, should contain your own answer.
 
 # %% [markdown] keep="outputs"
 # ### Where do I stand?
 #
 # **Save the notebook first** (Ctrl+S). This cell then runs the saved file from top to bottom in a fresh
-# kernel, and says which public checks pass and what is still open.
+# kernel, and tells you which public checks pass and what is still open.
 
 # %%
 from course_utils.handing_in import check_notebook
@@ -655,9 +761,9 @@ check_notebook("1_noise_and_heads")
 # %% [markdown] keep="outputs"
 # ### Hand in
 #
-# When the notebooks of this assignment lie in this folder, saved with their outputs, this cell puts them
-# into one zip file, together with your answers as one document to print. It says what is missing. Do it
-# as often as you like: earlier zip files stay.
+# When the notebooks of this assignment are in this folder, saved with their outputs, this cell puts them
+# into one zip file, together with your answers as one document to print. It tells you if anything is
+# missing. Do it as often as you like: earlier zip files stay.
 
 # %%
 from course_utils.handing_in import submit

@@ -1,31 +1,33 @@
 # %% [markdown]
 # # Pretraining: what a model knows, and how it came to know it
 #
-# Where was Hugo Fugen born? A model that has never read about him can only guess. In this notebook
-# you pretrain a small GPT on short biographies, finetune it on questions, and ask it about people
-# whose question it has never seen. Then you look at what it says about people of whom nobody ever
-# wrote a word.
+# Where was Hugo Fugen born? A model that has never read about him can only guess. In this notebook you
+# pretrain a small GPT on short biographies, finetune it on questions, and ask it about people whose
+# question it has never seen. Then you look at what it says about people about whom not a word was ever
+# written.
 #
-# **What you will be able to do afterwards:** write the data side of a pretraining (span corruption,
-# pairs, targets that do not count), say with numbers what pretraining brings, and tell when a
-# confident answer is worth nothing.
+# **What you will be able to do afterwards:** write the data side of pretraining (span corruption, pairs,
+# targets that do not count), show in numbers what pretraining is worth, and tell when a confident answer
+# is worth nothing.
 #
-# | section | what you do | minutes |
+# | section | what you do | points | minutes | difficulty |
 # |---|---|---|
-# | 3.1 | an answer that needs no model, and how answers are counted | 25 |
-# | 3.2 | take spans out of texts | 45 |
-# | 3.3 | make pairs to learn from | 40 |
-# | 3.4 | get an answer out of a model | 30 |
-# | 3.5 | four models side by side | 60 |
-# | 3.6 | how sure is it, and should it be? | 45 |
+# | 3.1 | an answer that needs no model, and how answers are counted | 3 | 25 | ●○○ |
+# | 3.2 | take spans out of texts | 4 | 45 | ●●○ |
+# | 3.3 | make pairs to learn from | 5 | 40 | ●●○ |
+# | 3.4 | get an answer out of a model | 2 | 30 | ●●○ |
+# | 3.5 | four models side by side | 8 | 60 | ●●○ |
+# | 3.6 | how sure is it, and should it be? | 8 | 45 | ●●○ |
 #
-# A laptop is enough. The trainings of 3.5 take a few minutes each on two cores; each says how long
-# before it starts, and can be interrupted and taken up again.
+# A laptop is enough. The trainings of 3.5 take a few minutes each on two cores; each tells you how long
+# before it starts, and can be interrupted and resumed.
 #
 # **How to work.** Fill in the functions that say `TODO`, and remove the line that raises
-# `NotImplementedError` when you do. The cell below each of them checks your work on the spot and,
-# when it knows the mistake, names it. A public check that passes is a good sign; grading tries more
-# inputs. **One rule for all functions:** leave what you are given as it is.
+# `NotImplementedError` when you do. The cell below each of them checks your work on the spot and, when
+# it knows the mistake, names it. (If a check says that a name is not defined, run the cell above it
+# first.) A public check that passes is a good sign; grading tries more inputs. **One rule for all
+# functions:** leave what you are given as it is. Printed, your answers and figures should fit on **four
+# pages**.
 
 # %% [markdown]
 # ## Who helped you?
@@ -45,10 +47,9 @@
 #
 # - Begin with 3.6's question, without any code: how would *you* tell a right answer from a made-up
 #   one if both sound the same? Come back to it at the end.
-# - `corrupt_span` has no single right answer. It is judged by what must hold over thousands of
-#   draws: the text goes back together, lengths and places vary, the means are right, and all chance
-#   comes from `rng`. Students who ask "which distribution?" have understood the task: any with that
-#   mean.
+# - `corrupt_span` has no single right answer. It is judged by what must hold over thousands of draws:
+#   the text goes back together, lengths and places vary, the means are right, and all randomness comes
+#   from `rng`. Students who ask "which distribution?" have understood the task: any with that mean.
 # - The most common slip in 3.3 is one character: in y, the first character of the place stands where
 #   x has the MASK. Let them draw the two strips below each other.
 # - A wrong piece costs its own points only: `make_question` is graded on the student's own
@@ -103,9 +104,9 @@ print("The most frequent places:", find_places(world.train)[:5])
 # %% [markdown]
 # ### The most frequent place (10 minutes)
 #
-# A model is only worth its trouble if it beats the simplest thing that one could do: always say the
-# place that occurs most often among the training answers. Return it once per question; if several
-# places tie, any of them will do. (1 point)
+# A model is only worth its trouble if it beats the simplest thing that one could do: always give the
+# place that occurs most often among the training answers. Return it once per question; if several places
+# tie, any of them will do. (1 point)
 #
 # **Predict, then run.** Look at the counts above. Which share of the questions will this get right?
 #
@@ -137,7 +138,7 @@ check("majority_baseline", majority_baseline)
 # ### Counting right answers (10 minutes)
 #
 # Return the share of answers that match their place exactly, between 0 and 1. Capital letters count;
-# spaces *around* an answer or a place do not. Both lists have the same length; for empty ones say
+# spaces *around* an answer or a place do not. Both lists have the same length; for empty ones return
 # 0.0. (2 points)
 #
 # <details><summary>Hint: a nudge</summary>
@@ -171,13 +172,21 @@ baseline = count_right(majority_baseline(train_answers, world.test), places)
 print(f"The most frequent place is right for {baseline:.1%} of the {len(places)} questions.")
 
 # %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# Roughly the share that this place has among the training answers, because the test questions are about people of
+# the same world. Remember the number: everything that follows has to beat it.
+#
+# </details>
+
+# %% [markdown]
 # ## 3.2 Span corruption (45 minutes)
 #
 # ### The picture first (10 minutes)
 #
 # How does one learn from text that nobody has turned into questions? By making questions out of it:
-# **take a piece out, and ask for it.** Here is a biography, and what the model gets to read instead.
-# Two signs that occur in no text help: `MASK` (drawn as a dark M) and `PAD` (drawn as a dot).
+# **take a piece out, and ask for it.** Here is a biography, and what the model gets to read instead. Two
+# special characters that occur in no text help: `MASK` (drawn as a dark M) and `PAD` (drawn as a dot).
 
 # %%
 plots.plot_corruption(
@@ -211,10 +220,10 @@ plots.plot_corruption(
 # 3. Return: what stood before, `MASK`, what stood after, `MASK`, the span, and then `PAD` up to
 #    `block_size` characters.
 #
-# **All chance comes from `rng`**, a `random.Random`: use its methods (`rng.randint`, `rng.random`,
-# ...) and no others, so that a training can be repeated. How you draw the length is up to you, as
-# long as the mean is right. `block_size` is at least 32, and a document has at least 4 characters.
-# (4 points)
+# **All randomness must come from `rng`**, a `random.Random`: use its methods (`rng.randint`,
+# `rng.random`, ...) and no others, so that a training can be repeated. How you draw the length is up to
+# you, as long as the mean is right. `block_size` is at least 32, and a document has at least 4
+# characters. (4 points)
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -282,8 +291,8 @@ print(f"The span held the whole place in {sum(hits) / max(1, len(hits)):.0%} of 
 # %% [markdown]
 # <details><summary>What to make of it</summary>
 #
-# Only in a few. But every biography is corrupted anew in every epoch, so that over a whole
-# pretraining each place is asked for again and again, from ever new contexts. And a place that was
+# Only in a few. But every biography is corrupted anew in every epoch, so that over the whole of
+# pretraining each place is asked for again and again, each time in a new context. And a place that was
 # not taken out still has to be predicted when the model reads up to it.
 #
 # </details>
@@ -328,12 +337,13 @@ plots.plot_pair(*make_pair(corrupt_span(document, 48, random.Random(9)), 48))
 # %% [markdown]
 # ### Questions (25 minutes)
 #
-# For finetuning, the text is the question, `MASK`, the place, `MASK`: the same signs as before, so
-# that what was learned about gaps helps with questions. Make the pair as above. But now the model
-# should spend nothing on predicting the *question*, which is always given: in `y`, everything is
+# For finetuning, the text is the question, `MASK`, the place, `MASK`: the same special characters as
+# before, so that what was learned about gaps helps with questions. Make the pair as above. But now the
+# model should spend nothing on predicting the *question*, which is always given: in `y`, everything is
 # `PAD` except the place and the `MASK` that closes it. (3 points)
 #
-# **Think first.** Which character of `x` stands above the first character of the place in `y`?
+# **Think first.** Which character of `x` stands above the first character of the place in `y`? (The figure after the
+# check shows it.)
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -373,10 +383,10 @@ plots.plot_pair(*make_question(question.text, question.place, 48))
 # %% [markdown]
 # ## 3.4 Getting an answer (30 minutes)
 #
-# Give the model the question and a `MASK`, and let it go on: take the most likely next character,
-# append it, ask again. Stop at `MASK`, at `PAD`, or after `max_characters`; none of the signs
-# belongs to the answer. While you ask, the model is in eval mode and makes no gradients; afterwards
-# it is in the mode in which it came. (2 points)
+# Give the model the question and a `MASK`, and let it go on: take the most likely next character, append
+# it, ask again. Stop at `MASK`, at `PAD`, or after `max_characters`; neither of the two is part of the
+# answer. Ask in eval mode and without gradients, and afterwards put the model back into the mode you
+# found it in. (2 points)
 #
 # What a model of this notebook can do:
 #
@@ -388,8 +398,8 @@ plots.plot_pair(*make_question(question.text, question.place, 48))
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
-# The model says something at every place of the text. Which of its places speaks about the character
-# that does not exist yet?
+# The model predicts something at every position of the text. Which position predicts the character that
+# is not there yet?
 #
 # </details>
 #
@@ -432,19 +442,19 @@ check("answer_question", answer_question)
 # %% [markdown] keep="outputs"
 # ## 3.5 Four models side by side (60 minutes)
 #
-# From here on nothing is graded by a program: your answers are. The outputs of the cells below (and
-# of cells that you add below) are kept as they are and not run again, so hand in the notebook *with*
-# its outputs.
+# From here on a person grades your answers; no program does. The outputs of the cells below (and of
+# cells that you add below) are kept as they are and not run again, so hand in the notebook *with* its
+# outputs.
 #
 # The model is the course's GPT of the last assignment, on characters (read it:
-# `course_utils/pretraining/` is short). Its attention is PyTorch's own. Every training is saved
-# under `runs/` as it goes: if you stop a cell and run it again, it goes on. If you change one of
-# your functions, delete that folder first.
+# `course_utils/pretraining/` is short). Its attention is PyTorch's own. Every training is saved under
+# `runs/` as it goes: if you stop a cell and run it again, it picks up where it left off. If you change
+# one of your functions, delete that folder first.
 #
-# **Predict, then run.** Rank these four by their share of right answers about `world.test`, and
-# guess the shares: the most frequent place; finetuning alone; pretraining, then finetuning; the
-# same with the synthesizer of `1_noise_and_heads` in place of attention. Which of them will be
-# better than the most frequent place on people in no biography?
+# **Predict, then run.** Rank these four by their share of right answers about `world.test`, and guess
+# the shares: the most frequent place; finetuning alone; pretraining, then finetuning; the same with the
+# synthesizer of `1_noise_and_heads` in place of attention. Which of them will beat the most frequent
+# place on people who are in no biography?
 
 # %%
 from course_utils.pretraining.answering import Answer, ask_all, measure_confidence
@@ -499,7 +509,8 @@ pretraining = pretrain(model, world, corrupt_span, make_pair, plan.pretraining, 
 print("Loss in the last epoch of pretraining:", round(pretraining.losses[-1], 3))
 
 # %% [markdown]
-# Has it learned anything yet? It knows gaps, though no questions. Ask it in its own way:
+# Has it learned anything yet? It knows about gaps, but has never seen a question. Ask it
+# in its own way:
 
 # %%
 person = world.test[0].text.removeprefix("Where was ").removesuffix(" born?")
@@ -578,6 +589,14 @@ plots.plot_curves(
 # %%
 plots.plot_shares(shares)
 
+# %% [markdown]
+# <details><summary>What to look at</summary>
+#
+# Compare with your ranking. For people with biographies the distance between the bars is what reading was worth; for
+# unknown people there was nothing to read. Which model would you have thought knew more about *them*, and does it?
+#
+# </details>
+
 # %%
 for name, stages in (
     ("finetuning alone", [alone_finetuning]),
@@ -589,7 +608,7 @@ for name, stages in (
         print(f"{name}: {seconds:.0f} seconds of training")
 
 # %% [markdown]
-# ### What did pretraining bring? (15 minutes)
+# ### What was pretraining worth? (15 minutes)
 #
 # Put the numbers of all the models that you ran side by side, for people with biographies and for
 # unknown people, and explain them: why does finetuning alone land where it does, and what can the
@@ -630,6 +649,14 @@ for name, stages in (
 # ### END MARK SCHEME
 
 # %% [markdown]
+# <details><summary>Compare, once you have written yours</summary>
+#
+# A good answer has your own numbers for both groups of people, and tells apart two things that a model needs: where
+# does each of them come from? It also compares finetuning alone with the simplest answer.
+#
+# </details>
+
+# %% [markdown]
 # ### What did the synthesizer cost, or save? (10 minutes)
 #
 # Compare the two pretrained models: share of right answers, loss of pretraining, weights, seconds.
@@ -656,6 +683,14 @@ for name, stages in (
 # - Without a run of their own: up to 2 points for a reasoned expectation from the formula.
 # ### END MARK SCHEME
 
+# %% [markdown]
+# <details><summary>Compare, once you have written yours</summary>
+#
+# A good answer compares numbers of both models, mentions one cost or saving besides accuracy, and traces the
+# difference back to the formula of 1.6.
+#
+# </details>
+
 # %% [markdown] keep="outputs"
 # ## 3.6 How sure is it, and should it be? (45 minutes)
 #
@@ -664,8 +699,8 @@ for name, stages in (
 # A model gives every answer a probability: the product of the probabilities of its characters, and
 # of the `MASK` that ends it. Call that its **confidence**.
 #
-# **Predict, then run.** The model has read about some of these people and of others it has never
-# heard. Will its confidence tell them apart? Sketch the three rows of dots before you run the cell.
+# **Predict, then run.** The model has read about some of these people; others it has never heard of.
+# Will its confidence tell them apart? Sketch the three rows of dots before you run the cell.
 
 # %%
 chosen = answers["pretrained and finetuned"]
@@ -687,6 +722,15 @@ print("How often each answer was given:", Counter(a.said for a in unknown).most_
 real_places = {question.place for question in (*world.train, *world.test)}
 made_up = sorted({a.said for a in (*known, *unknown)} - real_places)
 print("Answers that are no place at all:", made_up or "none")
+
+# %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# On average, yes; case by case, no. The dots of known and unknown people lie in different regions on the whole, but
+# they overlap, and some answers about unknown people are among the surest. Wherever you draw a line, there are
+# made-up answers above it or right ones below. The last two questions ask what follows from that.
+#
+# </details>
 
 # %% [markdown]
 # ### Ask it anything (10 minutes)
@@ -733,6 +777,14 @@ for text in (
 # ### END MARK SCHEME
 
 # %% [markdown]
+# <details><summary>Compare, once you have written yours</summary>
+#
+# A good answer gives two reasons that are really different, each with somebody to whom something happens, and says
+# why answers that *cannot be told apart* are worse than answers that are merely wrong.
+#
+# </details>
+
+# %% [markdown]
 # ### A person it never read about (10 minutes)
 #
 # How does the model answer for unknown people, and how sure is it? Use the numbers of your
@@ -763,18 +815,37 @@ for text in (
 # ### END MARK SCHEME
 
 # %% [markdown]
+# <details><summary>Compare, once you have written yours</summary>
+#
+# A good answer quotes the confidence of known and unknown people, explains how a name that was never read can still
+# lead somewhere in particular, and draws a consequence from both.
+#
+# </details>
+
+# %% [markdown]
+# ## Read on
+#
+# - Raffel and others, [Exploring the Limits of Transfer Learning with a Unified Text-to-Text
+#   Transformer](https://arxiv.org/abs/1910.10683), 2020: span corruption, at full size.
+# - Petroni and others, [Language Models as Knowledge Bases?](https://arxiv.org/abs/1909.01066), 2019: facts in weights.
+# - Kadavath and others, [Language Models (Mostly) Know What They Know](https://arxiv.org/abs/2207.05221), 2022: confidence
+#   in much larger models.
+#
+# The idea of asking a small GPT for birth places, and the real data, go back to an assignment of Stanford's CS224n; our
+# world, the text and the code are new.
+
+# %% [markdown]
 # ## Before you hand in
 #
-# The checks of 3.1 to 3.4 should all say "public check passed": to be sure, restart the kernel and
-# run the cells up to 3.5 once more. Leave the outputs of 3.5 and 3.6 in place. Every written cell,
-# the one about collaborators included, should hold words of yours. Your answers and figures should
-# fit on four pages when printed.
+# The checks of 3.1 to 3.4 should all say "public check passed": to be sure, restart the kernel and run
+# the cells up to 3.5 once more. Leave the outputs of 3.5 and 3.6 in place. Every written cell, the one
+# about collaborators included, should contain your own answer.
 
 # %% [markdown] keep="outputs"
 # ### Where do I stand?
 #
-# **Save the notebook first** (Ctrl+S). This cell then runs the saved file from top to bottom in a
-# fresh kernel, all but 3.5 and 3.6, and says which public checks pass and what is still open.
+# **Save the notebook first** (Ctrl+S). This cell then runs the saved file from top to bottom in a fresh
+# kernel, except 3.5 and 3.6, and tells you which public checks pass and what is still open.
 
 # %%
 from course_utils.handing_in import check_notebook
@@ -784,9 +855,9 @@ check_notebook("3_pretraining")
 # %% [markdown] keep="outputs"
 # ### Hand in
 #
-# When all three notebooks of this assignment lie in this folder, saved with their outputs, this cell
-# puts them into one zip file, together with your answers as one document to print. It says what is
-# missing. Do it as often as you like: earlier zip files stay.
+# When all three notebooks of this assignment are in this folder, saved with their outputs, this cell
+# puts them into one zip file, together with your answers as one document to print. It tells you if
+# anything is missing. Do it as often as you like: earlier zip files stay.
 
 # %%
 from course_utils.handing_in import submit
