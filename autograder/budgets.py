@@ -39,3 +39,8 @@ CHANNEL_SIZE = 16 * MB  # the folder of its sockets
 LARGEST_OUTPUT = 2 * MB  # characters that one cell may show
 MOST_MESSAGES = 20_000  # that one cell may send
 LARGEST_MESSAGE = 16 * MB  # bytes
+
+# ------------------------------------------------------------------- what judging a reply takes
+JUDGE_SECONDS = 30  # of the processor, for one reply
+JUDGE_WAIT = 300  # seconds on a busy machine, after which a judge is given up
+JUDGE_MEMORY = 2 * GB  # beyond what a judge is born with

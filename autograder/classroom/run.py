@@ -21,7 +21,7 @@ from autograder.classroom.history import History
 from autograder.classroom.records import Record, Records, fingerprint_rules, fingerprint_work
 from autograder.classroom.worker import Finished, Task, run_task
 from autograder.course import Assignment, CourseError
-from autograder.exercises import warm_up
+from autograder.exercises import find_exercises
 from autograder.fence import describe_failure
 from autograder.files import explain_os_error
 from autograder.grading.canary import prove
@@ -370,7 +370,7 @@ def _warm_up(kit: Kit) -> None:
         nursery.want(blueprint.warm_imports)
     with ThreadPoolExecutor(1) as pool:
         for blueprint in kit.values():
-            pool.submit(warm_up, blueprint.exercises)
+            pool.submit(find_exercises, blueprint.exercises)
         if nursery.is_possible():
             nursery.share_nursery()  # by this thread, with which it would end
     prove(kit)

@@ -90,6 +90,20 @@ class WarmProcess:
         self.send_signal(signal.SIGTERM)
 
 
+class Helper:
+    """A forked process that does work of our own, with all that is imported at hand."""
+
+    def __init__(self, connection: socket.socket, pid: int):
+        self.connection = connection
+        self._process = os.pidfd_open(pid)
+
+    def end(self) -> None:
+        self.connection.close()
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._process, signal.SIGKILL)
+        os.close(self._process)
+
+
 class Nursery:
     """The grader's end of one warm process."""
 
@@ -136,6 +150,16 @@ class Nursery:
 
     def spawn(self, request: dict) -> WarmProcess:
         """Fork one kernel as `request` says and return it once it stands."""
+        status, report = self._fork(request)
+        return WarmProcess(status, report["pid"], report["walls"])
+
+    def lend(self, service: str) -> Helper:
+        """Fork a process for work of our own: `service` is a module whose `serve(socket)` it runs."""
+        connection, report = self._fork({"service": service})
+        return Helper(connection, report["pid"])
+
+    def _fork(self, request: dict) -> tuple[socket.socket, dict]:
+        """Return a socket to a new process, and the first thing that it said."""
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
             try:
@@ -150,7 +174,7 @@ class Nursery:
             ours.close()
             raise NurseryError((report or {}).get("error", "the warm process did not answer"))
         ours.settimeout(None)
-        return WarmProcess(ours, report["pid"], report["walls"])
+        return ours, report
 
     def close(self) -> None:
         self._socket.close()
@@ -236,7 +260,11 @@ def main(number: int, imports: Iterable[str]) -> None:
             if os.fork() == 0:
                 grader.close()
                 with socket.socket(fileno=descriptors[0]) as status:
-                    _keep(json.loads(data), flags, status)
+                    request = json.loads(data)
+                    if "service" in request:
+                        _help(request["service"], status)
+                    else:
+                        _keep(request, flags, status)
                 os._exit(0)
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -248,6 +276,15 @@ def _import_all(names: Iterable[str]) -> None:
     for name in names:
         with contextlib.suppress(ImportError):  # a plain kernel would find out in its own time
             importlib.import_module(name)
+
+
+def _help(service: str, connection: socket.socket) -> None:
+    """Be a process that works for the grader: it ends with the grader, and no kernel comes from it."""
+    import importlib
+
+    walls.die_with_parent()
+    _send(connection, {"pid": os.getpid()})
+    importlib.import_module(service).serve(connection)
 
 
 def _keep(request: dict, flags: int, status: socket.socket) -> None:

@@ -81,6 +81,7 @@ class KernelSession:
         self.client = None
         self._finished: list[str] = []  # cells that worked, to be run again in a new kernel
         self._end = 0.0  # when the whole time is over
+        self._held_up = 0.0  # seconds that this process, not the kernel, was late with a question
 
     def __enter__(self) -> KernelSession:
         self._scratch = Path(tempfile.mkdtemp(prefix="work-"))
@@ -110,23 +111,31 @@ class KernelSession:
                 excess, "crashed"
             )
             if excess:
-                self._replace(timeout)
+                self.start_afresh(timeout)
                 return result
         if result.status in ("ok", "error"):
             self._finished.append(code)
         elif result.status == "out of memory" and self._has_room():
             self._finished.append(code)  # it asked too much, but did not keep it
         elif result.status == "out of memory" or not self._is_responsive():
-            self._replace(timeout)
+            self.start_afresh(timeout)
         return result
 
-    def ask(self, program: str, inputs: dict, timeout: float) -> tuple[str, dict]:
-        """Run a judge's program in the kernel; return a status and the arrays it gave.
+    def ask(self, program: str, inputs: dict, timeout: float) -> tuple[str, str]:
+        """Run a judge's program in the kernel; return a status and the reply, as it came.
 
-        Nothing else comes out: whatever the kernel shows in the meantime is dropped.
+        Nothing else comes out: whatever the kernel shows in the meantime is dropped. When time ran
+        out while this process was held up itself, the question is asked once more.
         """
         if self._is_used_up():
-            return "used up", {}
+            return "used up", ""
+        self._held_up = 0.0
+        status, reply = self._ask(program, inputs, timeout)
+        if status == "timeout" and self._held_up and not self._is_used_up():
+            status, reply = self._ask(program, inputs, timeout)
+        return status, reply
+
+    def _ask(self, program: str, inputs: dict, timeout: float) -> tuple[str, str]:
         scope = f"_judge_{secrets.token_hex(8)}"
         setup = f"{scope} = {{}}\n__import__('builtins').exec({_WIRE_SOURCE!r}, {scope})"
         call = f"{scope}['answer']({program!r}, globals(), {wire.dump(inputs)!r})"
@@ -134,10 +143,19 @@ class KernelSession:
         result = self._execute(setup, timeout, expressions={"answer": call}, reply=reply)
         if result.status in ("timeout", "crashed"):
             if not self._is_responsive():
-                self._replace(timeout)
-            return result.status, {}
+                self.start_afresh(timeout)
+            return result.status, ""
         self._execute(f"del {scope}", timeout)
-        return "ok", wire.load(_read_text(reply.get("answer")))
+        return "ok", _read_text(reply.get("answer"))
+
+    def start_afresh(self, timeout: float) -> None:
+        """Start a new kernel and run in it, unseen, the cells that worked in the old one."""
+        self._stop()
+        self._start()
+        for code in self._finished:
+            if self._is_used_up():
+                return
+            self._execute(code, timeout)
 
     # ------------------------------------------------------------------ starting and ending
 
@@ -206,15 +224,6 @@ class KernelSession:
         remove_tree(Path(self.channel))
         self.manager = self.client = None
 
-    def _replace(self, timeout: float) -> None:
-        """Start a new kernel and bring it to where the old one was before it broke."""
-        self._stop()
-        self._start()
-        for code in self._finished:
-            if self._is_used_up():
-                return
-            self._execute(code, timeout)
-
     def _is_used_up(self) -> bool:
         return time.monotonic() >= self._end
 
@@ -266,6 +275,7 @@ class KernelSession:
             if now - looked > _STALL:
                 deadline += min(now - looked, _LONGEST_STALL - held_up)
                 held_up = min(held_up + now - looked, _LONGEST_STALL)
+                self._held_up += now - looked
             looked = now
             left = deadline - now
             ready = dict(poller.poll(1000 * min(max(left, 0), _LOOK_AGAIN)))
