@@ -26,7 +26,7 @@ from autograder.course import CourseError
 from autograder.files import remove_tree
 from autograder.kernel import wire
 from autograder.kernel.memory import is_out_of_memory
-from autograder.kernel.nursery import KEPT_VARIABLES
+from autograder.kernel.nursery import KEPT_VARIABLES, WarmProcess
 from autograder.kernel.workfolder import fill_folder
 
 _WIRE_SOURCE = Path(wire.__file__).read_text(encoding="utf-8")
@@ -187,6 +187,9 @@ class KernelSession:
         self.client = self.manager.blocking_client()
         self.client.start_channels(stdin=False, hb=False, control=False)
         self._wait_until_ready()
+        process = self.manager.provisioner.process
+        if isinstance(process, WarmProcess):
+            process.close_channel()
 
     def _wait_until_ready(self) -> None:
         """Wait for the kernel's first answer, on both channels.

@@ -250,9 +250,14 @@ def _make_place(root: Path, name: str) -> Path:
 def _bind(source: str, target: Path, read_only: bool) -> None:
     _mount(source, target, None, _BIND)
     if read_only:
-        # Flags that the original mount has may not be dropped in a user namespace.
-        kept = os.statvfs(target).f_flag & _LOCKED
-        _mount(None, target, None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV | kept)
+        close_to_writing(target)
+
+
+def close_to_writing(target: str | Path) -> None:
+    """Let nothing be made or changed below a bind mount; sockets in it work as before."""
+    # Flags that the original mount has may not be dropped in a user namespace.
+    kept = os.statvfs(target).f_flag & _LOCKED
+    _mount(None, target, None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV | kept)
 
 
 def _give_to(identity: int | None, *folders: Path) -> None:

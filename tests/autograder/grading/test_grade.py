@@ -11,6 +11,7 @@ from autograder.exercises import find_exercises
 from autograder.exercises.attention import query_crafting
 from autograder.grading.judge import STATUSES, Verdict
 from autograder.grading.judges import Question
+from autograder.intake.restore import restore
 from tests.conftest import FULL, grade, run_autograder, run_python
 
 EXERCISES = find_exercises("attention.query_crafting")
@@ -168,6 +169,25 @@ def test_a_person_reads_a_table(blueprint, tmp_path):
     assert done.returncode == 0
     assert "test_q_select_first" in done.stdout and "0 / 12" in done.stdout
     assert "must have shape (3,)" in done.stdout
+
+
+def test_a_second_try_runs_in_a_fresh_kernel(blueprint, monkeypatch):
+    from autograder.grading import grade
+
+    started = []
+
+    def try_two(verdicts, exercises, solutions, ask):
+        for name in ("q_select_first", "q_average_all"):
+            assert ask(exercises[name], exercises[name].program).status == "missing"
+        return verdicts
+
+    start = grade.KernelSession.start_afresh
+    monkeypatch.setattr(grade, "judge_again", try_two)
+    monkeypatch.setattr(
+        grade.KernelSession, "start_afresh", lambda *a: (started.append(a), start(*a))
+    )
+    grade.grade_notebook(restore(fill_in(blueprint, {}), blueprint), blueprint, None)
+    assert len(started) == 1, "one for all second tries of a notebook"
 
 
 # -------------------------------------------------------------------------------- the canary
