@@ -21,7 +21,7 @@ from autograder.classroom.history import History
 from autograder.classroom.records import Record, Records, fingerprint_rules, fingerprint_work
 from autograder.classroom.worker import Finished, Task, run_task
 from autograder.course import Assignment, CourseError
-from autograder.exercises import find_exercises
+from autograder.exercises import warm_up
 from autograder.fence import describe_failure
 from autograder.files import explain_os_error
 from autograder.grading.canary import prove
@@ -365,12 +365,12 @@ def run_here(
 
 
 def _warm_up(kit: Kit) -> None:
-    """Start the warm process while the judge imports what it needs; then prove that it grades."""
+    """Start the warm process while this one imports what drawing inputs needs; then prove that it grades."""
     for blueprint in kit.values():
         nursery.want(blueprint.warm_imports)
     with ThreadPoolExecutor(1) as pool:
         for blueprint in kit.values():
-            pool.submit(find_exercises, blueprint.exercises)
+            pool.submit(warm_up, blueprint.exercises)
         if nursery.is_possible():
             nursery.share_nursery()  # by this thread, with which it would end
     prove(kit)

@@ -7,7 +7,12 @@ brackets is replaced by real targets, as in `attacks.py`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+import nbformat
+
+from autograder.demo.personas import fill_in, solve_all
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,7 @@ class Probe:
     open_below: bool = False
 
 
+TRIED = "this was tried"
 SYSTEM = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 
 
@@ -153,9 +159,10 @@ PROBES = [
     _does("through-cwd-link", "reads the solution through /proc/self/cwd",
           "open('/proc/self/cwd/' + '../' * 30 + '<COURSE>/course.toml').read(1)"),
     _call("openat2", "opens a file by the newest call", "437, -100, b'<COURSE>/course.toml', bytes(24), 24"),
-    _does("secret", "reads what hidden inputs are drawn from", "open('<COURSE>/grading/secret', 'rb').read(1)"),
-    _does("repository", "reads the course's history", "open('<COURSE>/.git/HEAD').read(1)"),
-    _does("list-classmates", "lists who has handed in", "import os\nos.listdir('<COURSE>/grading/submitted')"),
+    _does("secret", "reads what hidden inputs are drawn from", "open('<GRADING>/secret', 'rb').read(1)"),
+    _does("text-notebook", "reads the solutions where authors write them",
+          "open('<COURSE>/notebooks/attention/1_query_crafting.py').read(1)"),
+    _does("list-classmates", "lists who has handed in", "import os\nos.listdir('<GRADING>/submitted')"),
     _does("size-of-classmate", "learns how large a classmate's file is", "import os\nos.stat('<CLASSMATE>')",
           open_below=True),
     Probe("date-classmate", "makes a classmate's work late",
@@ -197,3 +204,44 @@ ODD_VALUES = [
     _odd("text-numbers", "words that look like numbers", "__import__('numpy').array(['10', 'nan', '0'])"),
     _odd("borrowed-words", "an error that is named like a verdict", "type('W', (), {'__array__': lambda *a, **k: 1 / 0, '__doc__': '2 of 2 points'})()"),
 ]  # fmt: skip
+
+
+def aim(code: str, world: dict[str, str]) -> str:
+    """Put real targets into an attack's code."""
+    for name, target in world.items():
+        code = code.replace(name, target)
+    return code
+
+
+def add_probes(blueprint, world: dict[str, str]):
+    """Return an unsolved notebook with a cell for each probe, where added cells are run."""
+    notebook = fill_in(blueprint, {})
+    first = next(i for i, cell in enumerate(notebook.cells) if cell.id == "q_select_first")
+    notebook.cells[first:first] = [
+        nbformat.v4.new_code_cell(f"# {probe.name}\nprint({TRIED!r})\n{aim(probe.code, world)}")
+        for probe in PROBES
+    ]
+    return notebook
+
+
+def add_odd_values(blueprint) -> list:
+    """Return notebooks with an odd value in each exercise."""
+    names = list(solve_all(blueprint))
+    return [
+        fill_in(blueprint, {n: f"{n} = {odd.code}" for n, odd in zip(names, some, strict=False)})
+        for some in (ODD_VALUES[i : i + len(names)] for i in range(0, len(ODD_VALUES), len(names)))
+    ]
+
+
+def find_loot(notebook, otherwise: str = "") -> set[str]:
+    """Return the probes that printed LOOT; what another cell printed counts under a name of its own.
+
+    (A traceback only quotes the code.)
+    """
+    found = set()
+    for cell in notebook.cells:
+        shown = [output for output in cell.get("outputs", []) if output.output_type != "error"]
+        if "LOOT" in str(shown):
+            named = re.match(r"# ([\w-]+)\n", cell.source)
+            found.add(named[1] if named else otherwise)
+    return found
