@@ -37,6 +37,7 @@ FILE_SIZE = 256 * MB
 FOLDER_SIZE = 512 * MB  # its work folder, and its temporary folder
 CHANNEL_SIZE = 16 * MB  # the folder of its sockets
 LARGEST_OUTPUT = 2 * MB  # characters that one cell may show
+LARGEST_OUTPUTS = 50 * MB  # and all cells of a notebook together
 MOST_MESSAGES = 20_000  # that one cell may send
 LARGEST_MESSAGE = 16 * MB  # bytes
 

@@ -27,12 +27,8 @@ _LOAD, _EQUAL, _ABOVE, _ANY_BIT, _RETURN = (
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW... flag; NEWTIME counts for unshare alone
 
-_FAMILIES = (
-    1,
-    2,
-    10,
-    16,
-)  # of sockets: files, IPv4, IPv6, and what the C library asks the system by
+# Of sockets: files, IPv4, IPv6, and what the C library asks the system by.
+_FAMILIES = (1, 2, 10, 16)
 
 # Numbers of system calls, by machine. `socket` makes sockets; `of_others` (prlimit, sched_setaffinity)
 # take a process for their first argument, and 0 is oneself. `pace` chooses how threads take turns; libraries

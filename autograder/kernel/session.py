@@ -68,6 +68,7 @@ class Run:
 
     status: str
     outputs: list[NotebookNode] = field(default_factory=list)
+    size: int = 0  # characters of all outputs
 
 
 class KernelSession:
@@ -80,6 +81,7 @@ class KernelSession:
         self.manager: KernelManager | None = None
         self.client = None
         self._finished: list[str] = []  # cells that worked, to be run again in a new kernel
+        self._room = budgets.LARGEST_OUTPUTS  # characters that may still be shown
         self._end = 0.0  # when the whole time is over
         self._held_up = 0.0  # seconds that this process, not the kernel, was late with a question
 
@@ -103,6 +105,7 @@ class KernelSession:
         if self._is_used_up():
             return Run("used up")
         result = self._execute(code, timeout)
+        self._room -= result.size
         if result.status == "error" and _ran_out_of_memory(result):
             result.status = "out of memory"
         elif result.status == "crashed":
@@ -250,7 +253,7 @@ class KernelSession:
             stop_on_error=False,
             user_expressions=expressions,
         )
-        outputs = _Outputs()
+        outputs = _Outputs(min(budgets.LARGEST_OUTPUT, self._room))
         now = time.monotonic()
         left = max(self._end - now, _PATIENCE) if self._end else timeout
         status = self._listen(request, now + min(timeout, left), outputs, reply)
@@ -259,7 +262,7 @@ class KernelSession:
             # Whatever the cell still says is read and dropped, so that it cannot be taken for
             # the output of the next one.
             self._listen(request, time.monotonic() + _PATIENCE, _Outputs(), None)
-        return Run(status, outputs.kept)
+        return Run(status, outputs.kept, outputs.size)
 
     def _listen(self, request: str, deadline: float, outputs: _Outputs, reply: dict | None) -> str:
         """Collect a request's outputs until the kernel is idle again; return how it ended.
@@ -363,9 +366,10 @@ def _is_reply(message: dict, request: str) -> bool:
 class _Outputs:
     """What a cell showed, up to a limit: a flood is cut off, not kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = 0) -> None:
         self.kept: list[NotebookNode] = []
-        self._size = self._count = 0
+        self.size = self._count = 0
+        self._limit = limit
 
     def add(self, message: dict) -> bool:
         """Add one message; say whether the cell is done."""
@@ -381,9 +385,10 @@ class _Outputs:
         if kind == "clear_output":
             self.kept.clear()
         elif kind in ("stream", "display_data", "execute_result", "error"):
-            self._size += len(json.dumps(content, default=str))
+            size = len(json.dumps(content, default=str))
             self._count += 1
-            if self._size <= budgets.LARGEST_OUTPUT and self._count <= budgets.MOST_MESSAGES:
+            if self.size + size <= self._limit and self._count <= budgets.MOST_MESSAGES:
+                self.size += size
                 self._append(nbformat.v4.output_from_msg(message))
             elif not self.kept or self.kept[-1].get("text") != _CUT:
                 self.kept.append(nbformat.v4.new_output("stream", name="stdout", text=_CUT))

@@ -54,6 +54,14 @@ def test_the_folder_of_the_sockets_is_no_place_for_files():
         assert show(kernel, "print(6 * 7)") == "42", "its sockets work as before"
 
 
+def test_all_cells_together_may_show_so_much(monkeypatch):
+    monkeypatch.setattr(budgets, "LARGEST_OUTPUTS", 2000)
+    with KernelSession() as kernel:
+        assert show(kernel, "print('x' * 1500)") == "x" * 1500
+        assert "was left out" in show(kernel, "print('x' * 1500)")
+        assert show(kernel, "print(6 * 7)") == "42", "what is short may still be shown"
+
+
 def test_a_folder_on_the_disk_is_counted(tmp_path):
     budget = watch.Budget(2**40, {str(tmp_path): 2**20})
     assert watch.find_excess(budget) == ""
@@ -144,6 +152,33 @@ print(open("/proc/self/oom_score_adj").read())
         said = show(kernel, code)
     assert said.startswith("[-1, -1, -1] -1 -1 -1 -1"), said
     assert "threads work" in said and "programs work" in said and "900" in said
+
+
+@pytest.mark.skipif(not seccomp.is_possible(), reason="unknown numbers of system calls")
+def test_limits_of_others_and_sockets_to_a_host_are_refused(tmp_path):
+    """In a process of its own, with the filter alone: so it holds without namespaces, too."""
+    code = """
+import ctypes, os, resource, socket
+from autograder.kernel import seccomp
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+assert seccomp.refuse_calls(libc, keep_permissions=False)
+def attempt(action):
+    try:
+        action()
+        print("went through")
+    except OSError as problem:
+        print(type(problem).__name__)
+attempt(lambda: resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE))
+attempt(lambda: os.sched_setaffinity(os.getppid(), {0}))
+attempt(lambda: os.setpriority(os.PRIO_USER, 0, 1))
+attempt(lambda: socket.socket(40, socket.SOCK_STREAM))
+resource.getrlimit(resource.RLIMIT_NOFILE), os.sched_setaffinity(0, os.sched_getaffinity(0))
+socket.socketpair(), socket.socket(), socket.socket(socket.AF_INET6)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["PermissionError"] * 3 + ["OSError"]
 
 
 @pytest.mark.skipif(not walls.landlock_version(), reason="no Landlock")
