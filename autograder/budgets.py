@@ -37,5 +37,11 @@ FILE_SIZE = 256 * MB
 FOLDER_SIZE = 512 * MB  # its work folder, and its temporary folder
 CHANNEL_SIZE = 16 * MB  # the folder of its sockets
 LARGEST_OUTPUT = 2 * MB  # characters that one cell may show
+LARGEST_OUTPUTS = 50 * MB  # and all cells of a notebook together
 MOST_MESSAGES = 20_000  # that one cell may send
 LARGEST_MESSAGE = 16 * MB  # bytes
+
+# ------------------------------------------------------------------- what judging a reply takes
+JUDGE_SECONDS = 30  # of the processor, for one reply
+JUDGE_WAIT = 300  # seconds on a busy machine, after which a judge is given up
+JUDGE_MEMORY = 2 * GB  # beyond what a judge is born with

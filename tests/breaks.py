@@ -32,6 +32,7 @@ ENOUGH = 0.9  # of the breaks have to be noticed
 LONGEST = 900  # seconds for one break; tests that hang have noticed, too
 
 JUDGE = "autograder/grading/judge.py"
+JUDGES = "autograder/grading/judges.py"
 GRADE = "autograder/grading/grade.py"
 SECOND = "autograder/grading/second_try.py"
 READ = "autograder/intake/read.py"
@@ -42,6 +43,7 @@ ARRIVALS = "autograder/intake/arrivals.py"
 SESSION = "autograder/kernel/session.py"
 WIRE = "autograder/kernel/wire.py"
 WALLS = "autograder/kernel/walls.py"
+SECCOMP = "autograder/kernel/seccomp.py"
 GRADES = "autograder/reports/grades.py"
 GRADEBOOK = "autograder/classroom/gradebook.py"
 PUBLISH = "autograder/authoring/publish.py"
@@ -53,11 +55,12 @@ TESTS = {
     "publish": ["authoring/test_publish.py", "authoring/test_build.py"],
     "intake": ["intake/test_restore.py", "intake/test_unzip.py", "intake/test_gather.py",
                "intake/test_arrivals.py", "intake/test_colab_export.py", "intake/test_damage.py"],
-    "judge": ["grading/test_judge.py", "grading/test_secret.py", "grading/test_kept_outputs.py",
+    "judge": ["grading/test_judge.py", "grading/test_judges.py", "grading/test_secret.py", "grading/test_kept_outputs.py",
               "grading/test_borrowed.py",
               "exercises/test_attention_from_scratch.py", "../attacks/test_pages.py",
               "grading/test_grade.py", "exercises/test_attention_graded.py"],
     "kernel": ["kernel/test_wire.py", "kernel/test_session.py", "kernel/test_nursery.py",
+               "kernel/test_budgets.py",
                "../attacks/test_attacks.py"],
 }  # fmt: skip
 
@@ -82,8 +85,11 @@ BREAKS = [
     Break("judge", JUDGE, '("todo-open", "not-defined")', '("todo-open",)'),
     Break("judge", SECOND, 'verdict.status in ("passed", "missing")', 'verdict.status == "passed"'),
     Break("judge", GRADE, "html.escape(line)", "line"),
-    Break("judge", GRADE, "exercise.draw_inputs(seed)", "exercise.draw_inputs()"),
+    Break("judge", GRADE, "exercise.draw_inputs(question.seed)", "exercise.draw_inputs()"),
     Break("judge", GRADE, "flags += kernel.flags", "pass"),
+    Break("judge", GRADE, "        start_afresh()  # in", "        pass  # in"),
+    Break("judge", JUDGES, "signal.setitimer(signal.ITIMER_PROF, seconds)", "pass"),
+    Break("judge", JUDGES, "for _ in range(2):", "for _ in range(1):"),
     Break("judge", GRADE, "elif is_kept(cell):", "elif is_kept(cell) and cell.outputs:"),
     Break("judge", "autograder/grading/canary.py", "if scores.get(name) != bird.earns:",
           "if scores.get(name, 0.0) > bird.earns:"),
@@ -122,6 +128,12 @@ BREAKS = [
     Break("kernel", SESSION, 'if result.status in ("ok", "error"):', 'if result.status == "ok":'),
     Break("kernel", SESSION, "for code in self._finished:", "for code in []:"),
     Break("kernel", SESSION, "            self.manager.interrupt_kernel()", "            pass"),
+    Break("kernel", SESSION, "            process.close_channel()", "            pass"),
+    Break("kernel", SESSION, "        self._room -= result.size\n", ""),
+    Break("kernel", SESSION, 'if status == "timeout" and self._held_up', "if False"),
+    Break("kernel", SECCOMP, 'for number in numbers["of_others"]:', "for number in ():"),
+    Break("kernel", SECCOMP, "_FAMILIES = (1, 2, 10, 16)", "_FAMILIES = (1, 2, 10, 16, 40)"),
+    Break("kernel", "autograder/kernel/cgroup.py", "if missing:", "if False:"),
     Break("kernel", SESSION, 'parent.get("msg_id") == request', 'bool(parent.get("msg_id"))'),
     Break("kernel", WIRE, ' or coded["dtype"] not in _DTYPES', ""),
     Break("kernel", WIRE, " or len(text) > LIMIT", ""),

@@ -365,7 +365,7 @@ def run_here(
 
 
 def _warm_up(kit: Kit) -> None:
-    """Start the warm process while the judge imports what it needs; then prove that it grades."""
+    """Start the warm process while this one imports what drawing inputs needs; then prove that it grades."""
     for blueprint in kit.values():
         nursery.want(blueprint.warm_imports)
     with ThreadPoolExecutor(1) as pool:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -19,7 +20,8 @@ from autograder.exercises import Exercise, find_exercises
 from autograder.exercises.base import COURSE_SEED
 from autograder.grading.borrowed import find_borrowed
 from autograder.grading.hidden_words import HiddenWords
-from autograder.grading.judge import Verdict, decide
+from autograder.grading.judge import Verdict
+from autograder.grading.judges import Question, judge_reply
 from autograder.grading.kept_outputs import keep_outputs
 from autograder.grading.left_out import write_stand_ins
 from autograder.grading.sanitize import sanitize_notebook
@@ -152,8 +154,20 @@ def _run_and_judge(
 
     def ask(exercise: Exercise, program: str) -> Verdict:
         points = blueprint.find(f"test_{exercise.name}").points
-        verdict = _ask(kernel, exercise, program, points, seed, blueprint.solutions, times)
+        question = Question(
+            blueprint.exercises, exercise.name, points, seed, blueprint.solutions
+        )
+        verdict = _ask(kernel, exercise, program, question, times)
         return replace(verdict, messages=hidden.strip_messages(verdict.messages))
+
+    @cache
+    def start_afresh() -> None:
+        with _stopwatch(times, "kernel"):
+            kernel.start_afresh(cell_timeout)
+
+    def ask_again(exercise: Exercise, program: str) -> Verdict:
+        start_afresh()  # in a process that has been asked nothing, and shows nothing more
+        return ask(exercise, program)
 
     try:
         flags += kernel.flags
@@ -178,7 +192,7 @@ def _run_and_judge(
                 if slot and slot.role == "solve":
                     runs[slot.grade_id] = run
         by_exercise = {name.removeprefix("test_"): verdict for name, verdict in verdicts.items()}
-        by_exercise = judge_again(by_exercise, exercises, blueprint.solutions, ask)
+        by_exercise = judge_again(by_exercise, exercises, blueprint.solutions, ask_again)
     finally:
         with _stopwatch(times, "kernel"):
             kernel.__exit__()
@@ -186,20 +200,14 @@ def _run_and_judge(
 
 
 def _ask(
-    kernel: KernelSession,
-    exercise: Exercise,
-    program: str,
-    points: float,
-    seed: int,
-    solutions: dict[str, str],
-    times: Counter[str],
+    kernel: KernelSession, exercise: Exercise, program: str, question: Question, times: Counter[str]
 ) -> Verdict:
     with _stopwatch(times, "judge"):
-        inputs = exercise.draw_inputs(seed)
+        inputs = exercise.draw_inputs(question.seed)
     with _stopwatch(times, "tests"):
-        status, values = kernel.ask(program, inputs, ASK_TIMEOUT)
+        status, reply = kernel.ask(program, inputs, ASK_TIMEOUT)
     with _stopwatch(times, "judge"):
-        return decide(exercise, points, status, values, inputs, solutions)
+        return judge_reply(question, status, reply)
 
 
 @contextlib.contextmanager

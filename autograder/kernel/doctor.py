@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from autograder import budgets
 from autograder.fence import describe_failure
-from autograder.kernel import nursery, seccomp, walls
+from autograder.kernel import cgroup, nursery, seccomp, walls
 from autograder.kernel.isolation import SYSTEM, Isolation, measure_isolation
 from autograder.kernel.session import KernelSession
 from autograder.terminal import console
@@ -62,6 +62,7 @@ def examine_machine() -> Iterator[tuple[bool, str]]:
         if seccomp.is_possible()
         else "The numbers of this machine's system calls are not known: none can be refused.",
     )
+    yield _look_for_groups()
     yield _try_a_kernel()
     yield _look_at_the_disk()
     isolation = measure_isolation()
@@ -80,6 +81,17 @@ def _describe_landlock(version: int) -> tuple[bool, str]:
     ]
     without = f"; it cannot stop: {', '.join(missing)}" if missing else ""
     return not missing, f"Landlock version {version}{without}."
+
+
+def _look_for_groups() -> tuple[bool, str]:
+    place, reason = cgroup.find_place()
+    if place:
+        return True, f"Each kernel gets a control group for memory and processes, below {place}."
+    return (
+        False,
+        f"Kernels get no control group ({reason}): what one uses with all that it starts is added "
+        "up four times a second, and it is ended when that is too much.",
+    )
 
 
 def _try_a_kernel() -> tuple[bool, str]:

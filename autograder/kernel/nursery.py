@@ -22,7 +22,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from autograder.kernel import walls, watch
+from autograder.kernel import cgroup, walls, watch
 
 WARM_IMPORTS = (
     "numpy", "torch", "torch.nn.functional", "matplotlib.figure",
@@ -67,11 +67,24 @@ class WarmProcess:
 
     def poll(self) -> int | None:
         if self.returncode is None and select.select([self._status], [], [], 0)[0]:
-            report = _receive(self._status)
-            self.returncode = report.get("exit", -signal.SIGKILL) if report else -signal.SIGKILL
-            self.excess = str(report.get("excess", "")) if report else ""
-            self._status.close()
+            self._note_end(_receive(self._status))
         return self.returncode
+
+    def close_channel(self) -> None:
+        """Have the folder of its sockets closed to writing, now that the sockets are there."""
+        report = None
+        with contextlib.suppress(OSError):
+            self._status.settimeout(_PATIENCE)
+            self._status.sendall(b"\n")
+            report = _receive(self._status)
+            self._status.settimeout(None)
+        if not report or "exit" in report:
+            self._note_end(report)
+
+    def _note_end(self, report: dict | None) -> None:
+        self.returncode = report.get("exit", -signal.SIGKILL) if report else -signal.SIGKILL
+        self.excess = str(report.get("excess", "")) if report else ""
+        self._status.close()
 
     def wait(self, timeout: float | None = None) -> int:
         if self.returncode is None and not select.select([self._status], [], [], timeout)[0]:
@@ -88,6 +101,20 @@ class WarmProcess:
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
+
+
+class Helper:
+    """A forked process that does work of our own, with all that is imported at hand."""
+
+    def __init__(self, connection: socket.socket, pid: int):
+        self.connection = connection
+        self._process = os.pidfd_open(pid)
+
+    def end(self) -> None:
+        self.connection.close()
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._process, signal.SIGKILL)
+        os.close(self._process)
 
 
 class Nursery:
@@ -136,6 +163,16 @@ class Nursery:
 
     def spawn(self, request: dict) -> WarmProcess:
         """Fork one kernel as `request` says and return it once it stands."""
+        status, report = self._fork(request)
+        return WarmProcess(status, report["pid"], report["walls"])
+
+    def lend(self, service: str) -> Helper:
+        """Fork a process for work of our own: `service` is a module whose `serve(socket)` it runs."""
+        connection, report = self._fork({"service": service})
+        return Helper(connection, report["pid"])
+
+    def _fork(self, request: dict) -> tuple[socket.socket, dict]:
+        """Return a socket to a new process, and the first thing that it said."""
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
             try:
@@ -150,7 +187,7 @@ class Nursery:
             ours.close()
             raise NurseryError((report or {}).get("error", "the warm process did not answer"))
         ours.settimeout(None)
-        return WarmProcess(ours, report["pid"], report["walls"])
+        return ours, report
 
     def close(self) -> None:
         self._socket.close()
@@ -236,7 +273,11 @@ def main(number: int, imports: Iterable[str]) -> None:
             if os.fork() == 0:
                 grader.close()
                 with socket.socket(fileno=descriptors[0]) as status:
-                    _keep(json.loads(data), flags, status)
+                    request = json.loads(data)
+                    if "service" in request:
+                        _help(request["service"], status)
+                    else:
+                        _keep(request, flags, status)
                 os._exit(0)
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -250,6 +291,15 @@ def _import_all(names: Iterable[str]) -> None:
             importlib.import_module(name)
 
 
+def _help(service: str, connection: socket.socket) -> None:
+    """Be a process that works for the grader: it ends with the grader, and no kernel comes from it."""
+    import importlib
+
+    walls.die_with_parent()
+    _send(connection, {"pid": os.getpid()})
+    importlib.import_module(service).serve(connection)
+
+
 def _keep(request: dict, flags: int, status: socket.socket) -> None:
     """Be a kernel's keeper: make it, report it, wait for it, and end it when the grader is gone."""
     walls.die_with_parent()
@@ -257,6 +307,8 @@ def _keep(request: dict, flags: int, status: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     flags = flags if request["walls"] else 0
+    limits = walls.Limits(**request["limits"])
+    group = _make_group(limits) if request["walls"] else None
     identity = walls.choose_identity()  # from our process id, while we see the real one
     ready, told = os.pipe()
     try:
@@ -269,6 +321,8 @@ def _keep(request: dict, flags: int, status: socket.socket) -> None:
     if kernel == 0:
         os.close(ready)
         status.close()
+        if group:
+            group.join()
         _become_kernel(request, flags, identity, told)
     os.close(told)
     with os.fdopen(ready) as pipe:
@@ -279,14 +333,23 @@ def _keep(request: dict, flags: int, status: socket.socket) -> None:
         return
     _send(status, {"pid": kernel, "walls": report["walls"]})
     watched, excess = os.pidfd_open(kernel), ""
-    budget = _make_budget(request, report["walls"]) if request["walls"] else None
+    own_root = "files" in report["walls"]
+    budget = _make_budget(request, limits, own_root) if request["walls"] else None
     while True:
         awake = select.select([watched, status], [], [], watch.INTERVAL if budget else None)[0]
         if watched in awake:
             code = os.waitstatus_to_exitcode(os.waitpid(kernel, 0)[1])
             watch.end_all()
+            if group:
+                excess = excess or ("memory" if group.has_run_out() else "")
+                group.remove()
             _send(status, {"exit": code, "excess": excess})
             return
+        if status in awake and _read_order(status):
+            if own_root:
+                walls.close_to_writing(request["channel"])
+            _send(status, {"closed": own_root})
+            continue
         if not awake:
             excess = excess or watch.find_excess(budget)
             if not excess:
@@ -295,10 +358,22 @@ def _keep(request: dict, flags: int, status: socket.socket) -> None:
             os.kill(kernel, signal.SIGKILL)  # it takes too much, or the grader is gone
 
 
-def _make_budget(request: dict, standing: list[str]) -> watch.Budget:
+def _read_order(status: socket.socket) -> bytes:
+    """Read the one thing that a grader may ask for, or nothing when it is gone."""
+    with contextlib.suppress(OSError):
+        return status.recv(1)
+    return b""
+
+
+def _make_group(limits: walls.Limits) -> cgroup.Group | None:
+    place, _ = cgroup.find_place()
+    with contextlib.suppress(OSError):
+        return cgroup.Group(place, limits.whole_memory, limits.processes) if place else None
+    return None
+
+
+def _make_budget(request: dict, limits: walls.Limits, own_root: bool) -> watch.Budget:
     """Say what to count: with a root of its own, a kernel's files lie in memory."""
-    limits = walls.Limits(**request["limits"])
-    own_root = "files" in standing
     folders = {request["channel"]: limits.channel_size}
     if not own_root:
         folders[request["folder"]] = limits.folder_size

@@ -26,7 +26,7 @@ from autograder.course import CourseError
 from autograder.files import remove_tree
 from autograder.kernel import wire
 from autograder.kernel.memory import is_out_of_memory
-from autograder.kernel.nursery import KEPT_VARIABLES
+from autograder.kernel.nursery import KEPT_VARIABLES, WarmProcess
 from autograder.kernel.workfolder import fill_folder
 
 _WIRE_SOURCE = Path(wire.__file__).read_text(encoding="utf-8")
@@ -68,6 +68,7 @@ class Run:
 
     status: str
     outputs: list[NotebookNode] = field(default_factory=list)
+    size: int = 0  # characters of all outputs
 
 
 class KernelSession:
@@ -80,7 +81,9 @@ class KernelSession:
         self.manager: KernelManager | None = None
         self.client = None
         self._finished: list[str] = []  # cells that worked, to be run again in a new kernel
+        self._room = budgets.LARGEST_OUTPUTS  # characters that may still be shown
         self._end = 0.0  # when the whole time is over
+        self._held_up = 0.0  # seconds that this process, not the kernel, was late with a question
 
     def __enter__(self) -> KernelSession:
         self._scratch = Path(tempfile.mkdtemp(prefix="work-"))
@@ -102,6 +105,7 @@ class KernelSession:
         if self._is_used_up():
             return Run("used up")
         result = self._execute(code, timeout)
+        self._room -= result.size
         if result.status == "error" and _ran_out_of_memory(result):
             result.status = "out of memory"
         elif result.status == "crashed":
@@ -110,23 +114,31 @@ class KernelSession:
                 excess, "crashed"
             )
             if excess:
-                self._replace(timeout)
+                self.start_afresh(timeout)
                 return result
         if result.status in ("ok", "error"):
             self._finished.append(code)
         elif result.status == "out of memory" and self._has_room():
             self._finished.append(code)  # it asked too much, but did not keep it
         elif result.status == "out of memory" or not self._is_responsive():
-            self._replace(timeout)
+            self.start_afresh(timeout)
         return result
 
-    def ask(self, program: str, inputs: dict, timeout: float) -> tuple[str, dict]:
-        """Run a judge's program in the kernel; return a status and the arrays it gave.
+    def ask(self, program: str, inputs: dict, timeout: float) -> tuple[str, str]:
+        """Run a judge's program in the kernel; return a status and the reply, as it came.
 
-        Nothing else comes out: whatever the kernel shows in the meantime is dropped.
+        Nothing else comes out: whatever the kernel shows in the meantime is dropped. When time ran
+        out while this process was held up itself, the question is asked once more.
         """
         if self._is_used_up():
-            return "used up", {}
+            return "used up", ""
+        self._held_up = 0.0
+        status, reply = self._ask(program, inputs, timeout)
+        if status == "timeout" and self._held_up and not self._is_used_up():
+            status, reply = self._ask(program, inputs, timeout)
+        return status, reply
+
+    def _ask(self, program: str, inputs: dict, timeout: float) -> tuple[str, str]:
         scope = f"_judge_{secrets.token_hex(8)}"
         setup = f"{scope} = {{}}\n__import__('builtins').exec({_WIRE_SOURCE!r}, {scope})"
         call = f"{scope}['answer']({program!r}, globals(), {wire.dump(inputs)!r})"
@@ -134,10 +146,19 @@ class KernelSession:
         result = self._execute(setup, timeout, expressions={"answer": call}, reply=reply)
         if result.status in ("timeout", "crashed"):
             if not self._is_responsive():
-                self._replace(timeout)
-            return result.status, {}
+                self.start_afresh(timeout)
+            return result.status, ""
         self._execute(f"del {scope}", timeout)
-        return "ok", wire.load(_read_text(reply.get("answer")))
+        return "ok", _read_text(reply.get("answer"))
+
+    def start_afresh(self, timeout: float) -> None:
+        """Start a new kernel and run in it, unseen, the cells that worked in the old one."""
+        self._stop()
+        self._start()
+        for code in self._finished:
+            if self._is_used_up():
+                return
+            self._execute(code, timeout)
 
     # ------------------------------------------------------------------ starting and ending
 
@@ -169,6 +190,9 @@ class KernelSession:
         self.client = self.manager.blocking_client()
         self.client.start_channels(stdin=False, hb=False, control=False)
         self._wait_until_ready()
+        process = self.manager.provisioner.process
+        if isinstance(process, WarmProcess):
+            process.close_channel()
 
     def _wait_until_ready(self) -> None:
         """Wait for the kernel's first answer, on both channels.
@@ -206,15 +230,6 @@ class KernelSession:
         remove_tree(Path(self.channel))
         self.manager = self.client = None
 
-    def _replace(self, timeout: float) -> None:
-        """Start a new kernel and bring it to where the old one was before it broke."""
-        self._stop()
-        self._start()
-        for code in self._finished:
-            if self._is_used_up():
-                return
-            self._execute(code, timeout)
-
     def _is_used_up(self) -> bool:
         return time.monotonic() >= self._end
 
@@ -238,7 +253,7 @@ class KernelSession:
             stop_on_error=False,
             user_expressions=expressions,
         )
-        outputs = _Outputs()
+        outputs = _Outputs(min(budgets.LARGEST_OUTPUT, self._room))
         now = time.monotonic()
         left = max(self._end - now, _PATIENCE) if self._end else timeout
         status = self._listen(request, now + min(timeout, left), outputs, reply)
@@ -247,7 +262,7 @@ class KernelSession:
             # Whatever the cell still says is read and dropped, so that it cannot be taken for
             # the output of the next one.
             self._listen(request, time.monotonic() + _PATIENCE, _Outputs(), None)
-        return Run(status, outputs.kept)
+        return Run(status, outputs.kept, outputs.size)
 
     def _listen(self, request: str, deadline: float, outputs: _Outputs, reply: dict | None) -> str:
         """Collect a request's outputs until the kernel is idle again; return how it ended.
@@ -266,6 +281,7 @@ class KernelSession:
             if now - looked > _STALL:
                 deadline += min(now - looked, _LONGEST_STALL - held_up)
                 held_up = min(held_up + now - looked, _LONGEST_STALL)
+                self._held_up += now - looked
             looked = now
             left = deadline - now
             ready = dict(poller.poll(1000 * min(max(left, 0), _LOOK_AGAIN)))
@@ -350,9 +366,10 @@ def _is_reply(message: dict, request: str) -> bool:
 class _Outputs:
     """What a cell showed, up to a limit: a flood is cut off, not kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = 0) -> None:
         self.kept: list[NotebookNode] = []
-        self._size = self._count = 0
+        self.size = self._count = 0
+        self._limit = limit
 
     def add(self, message: dict) -> bool:
         """Add one message; say whether the cell is done."""
@@ -368,9 +385,10 @@ class _Outputs:
         if kind == "clear_output":
             self.kept.clear()
         elif kind in ("stream", "display_data", "execute_result", "error"):
-            self._size += len(json.dumps(content, default=str))
+            size = len(json.dumps(content, default=str))
             self._count += 1
-            if self._size <= budgets.LARGEST_OUTPUT and self._count <= budgets.MOST_MESSAGES:
+            if self.size + size <= self._limit and self._count <= budgets.MOST_MESSAGES:
+                self.size += size
                 self._append(nbformat.v4.output_from_msg(message))
             elif not self.kept or self.kept[-1].get("text") != _CUT:
                 self.kept.append(nbformat.v4.new_output("stream", name="stdout", text=_CUT))

@@ -250,9 +250,14 @@ def _make_place(root: Path, name: str) -> Path:
 def _bind(source: str, target: Path, read_only: bool) -> None:
     _mount(source, target, None, _BIND)
     if read_only:
-        # Flags that the original mount has may not be dropped in a user namespace.
-        kept = os.statvfs(target).f_flag & _LOCKED
-        _mount(None, target, None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV | kept)
+        close_to_writing(target)
+
+
+def close_to_writing(target: str | Path) -> None:
+    """Let nothing be made or changed below a bind mount; sockets in it work as before."""
+    # Flags that the original mount has may not be dropped in a user namespace.
+    kept = os.statvfs(target).f_flag & _LOCKED
+    _mount(None, target, None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV | kept)
 
 
 def _give_to(identity: int | None, *folders: Path) -> None:
@@ -292,13 +297,23 @@ def _restrict_files(plan: Plan) -> list[str]:
 # ---------------------------------------------------------------------------- limits, rights
 
 
-def _set_limits(limits: Limits) -> None:
+def limit_memory(amount: int) -> None:
+    """Give this process so many bytes beyond what it is born with."""
     import resource  # not on every system, and this module is imported on all
 
-    pages = int(Path("/proc/self/statm").read_text().split()[0]) if _has_proc() else 0
-    born_with = pages * resource.getpagesize()
+    if not _has_proc():
+        return
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + amount
+    with contextlib.suppress(ValueError, OSError):  # a lower limit is in force already
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _set_limits(limits: Limits) -> None:
+    import resource
+
+    limit_memory(limits.memory)
     for kind, amount in (
-        (resource.RLIMIT_AS, born_with + limits.memory if born_with else resource.RLIM_INFINITY),
         (resource.RLIMIT_NPROC, limits.processes),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_FSIZE, limits.file_size),

@@ -20,6 +20,15 @@ from autograder.kernel import nursery, session
 from autograder.kernel.isolation import measure_isolation
 from autograder.kernel.session import KernelSession
 from tests.attacks.attacks import ATTACKS, Attack
+from tests.attacks.probes import (
+    ODD_VALUES,
+    PROBES,
+    TRIED,
+    add_odd_values,
+    add_probes,
+    aim,
+    find_loot,
+)
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.xdist_group("attacks")
@@ -46,6 +55,7 @@ def world(tmp_path_factory):
     shutil.copy(ROOT / "course.toml", course)
     (course / "grading").mkdir()
     (course / "grading" / "gradebook.db").write_bytes(b"marks")
+    (course / "grading" / "secret").write_bytes(b"what inputs are drawn from")
     classmate = course / "grading" / "submitted" / "classmate" / "1_query_crafting.ipynb"
     classmate.parent.mkdir(parents=True)
     classmate.write_text("a classmate's work")
@@ -58,14 +68,16 @@ def world(tmp_path_factory):
             "<GRADER>": str(os.getpid()),
             "<NURSERY>": str(nursery.share_nursery().pid),
             "<PORT>": str(door.getsockname()[1]),
+            "<OWNER>": str(os.getuid()),
+            "<HOME>": str(folder),
+            "<GRADING>": str(course / "grading"),
+            "<MARK>": "planted-by-an-attack",
         }
 
 
 def submit(attack: Attack, world: dict, blueprint, folder: Path):
     """Grade one attack as a submission; return the result and the graded notebook."""
-    code = attack.code
-    for name, value in world.items():
-        code = code.replace(name, value)
+    code = aim(attack.code, world)
     notebook = fill_in(blueprint, {"q_select_first": code} if code else {})
     folder.mkdir(parents=True)
     if attack.prepare:
@@ -127,16 +139,6 @@ def outcomes(passes):
     return {name: found for (name, walls), found in passes.items() if walls}
 
 
-def find_loot(notebook) -> list[str]:
-    """Return what attacks got hold of: they print LOOT. (A traceback only quotes their code.)"""
-    return [
-        str(output)
-        for cell in notebook.cells
-        for output in cell.get("outputs", [])
-        if output.output_type != "error" and "LOOT" in str(output)
-    ]
-
-
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_an_attack_gains_nothing(attack, outcomes):
     if attack.name not in outcomes:
@@ -145,7 +147,7 @@ def test_an_attack_gains_nothing(attack, outcomes):
     assert result.score == 0.0
     assert result.max_score == 12.0
     assert json.dumps(result.to_dict(), allow_nan=False)
-    assert find_loot(notebook) == []
+    assert not find_loot(notebook)
 
 
 def test_loot_is_seen_wherever_it_is_printed():
@@ -154,13 +156,53 @@ def test_loot_is_seen_wherever_it_is_printed():
     printed = new_output("stream", name="stdout", text="['LOOT HF_TOKEN']\n")
     shown = new_output("execute_result", data={"text/plain": "LOOT"})
     quoted = new_output("error", ename="E", evalue="", traceback=["print('LOOT', text)"])
-    cells = [new_code_cell(outputs=[one]) for one in (printed, shown, quoted)]
-    assert len(find_loot(new_notebook(cells=cells))) == 2
+    named = ["", "# a-probe\n1", "# another\n1"]
+    cells = [
+        new_code_cell(source, outputs=[one])
+        for source, one in zip(named, (printed, shown, quoted), strict=True)
+    ]
+    assert find_loot(new_notebook(cells=cells)) == {"", "a-probe"}
 
 
-def test_there_are_at_least_eighty():
-    assert len(ATTACKS) >= 80
-    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
+def test_there_are_at_least_a_hundred_and_fifty():
+    everything = [*ATTACKS, *PROBES, *ODD_VALUES]
+    assert len({attack.name for attack in everything}) == len(everything) >= 150
+
+
+@pytest.fixture(scope="module")
+def probed(world, blueprint):
+    """All probes, graded in one notebook."""
+    restored = restore(add_probes(blueprint, world), blueprint)
+    result = grade_notebook(restored, blueprint, None)
+    return result, restored.notebook
+
+
+@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
+def test_a_probe_does_not_get_through(probe, probed):
+    if probe.open_below and measure_isolation().level != "walls":
+        pytest.skip("needs walls, and docs/security.md says so")
+    assert probe.name not in find_loot(probed[1])
+
+
+def test_all_probes_were_tried_and_planted_nothing(probed, world):
+    result, notebook = probed
+    tried = {
+        cell.source.split("\n")[0] for cell in notebook.cells if TRIED in str(cell.get("outputs"))
+    }
+    assert tried == {f"# {probe.name}" for probe in PROBES}
+    assert result.score == 0.0 and result.cells["test_k2_select"]["status"] == "missing"
+    mark = world["<MARK>"]
+    assert not list(Path(world["<HOME>"]).glob(f".ipython/**/{mark}*"))
+    for place in (world["<HOME>"], "/tmp", "/var/tmp", "/dev/shm", "/etc"):
+        assert not os.path.exists(f"{place}/{mark}") and not os.path.exists(f"{place}/.{mark}")
+
+
+def test_odd_values_earn_nothing(blueprint):
+    for notebook in add_odd_values(blueprint):
+        result = grade_notebook(restore(notebook, blueprint), blueprint, None)
+        assert result.score == 0.0
+        judged = [cell for cell in result.cells.values() if cell["status"] != "manual"]
+        assert {cell["status"] for cell in judged} <= {"failed", "crashed", "timeout", "missing"}
 
 
 def test_everything_outside_is_as_it_was(outcomes, world):

@@ -10,6 +10,8 @@ from autograder.demo.personas import fill_in, solve_all
 from autograder.exercises import find_exercises
 from autograder.exercises.attention import query_crafting
 from autograder.grading.judge import STATUSES, Verdict
+from autograder.grading.judges import Question
+from autograder.intake.restore import restore
 from tests.conftest import FULL, grade, run_autograder, run_python
 
 EXERCISES = find_exercises("attention.query_crafting")
@@ -169,16 +171,35 @@ def test_a_person_reads_a_table(blueprint, tmp_path):
     assert "must have shape (3,)" in done.stdout
 
 
+def test_a_second_try_runs_in_a_fresh_kernel(blueprint, monkeypatch):
+    from autograder.grading import grade
+
+    started = []
+
+    def try_two(verdicts, exercises, solutions, ask):
+        for name in ("q_select_first", "q_average_all"):
+            assert ask(exercises[name], exercises[name].program).status == "missing"
+        return verdicts
+
+    start = grade.KernelSession.start_afresh
+    monkeypatch.setattr(grade, "judge_again", try_two)
+    monkeypatch.setattr(
+        grade.KernelSession, "start_afresh", lambda *a: (started.append(a), start(*a))
+    )
+    grade.grade_notebook(restore(fill_in(blueprint, {}), blueprint), blueprint, None)
+    assert len(started) == 1, "one for all second tries of a notebook"
+
+
 # -------------------------------------------------------------------------------- the canary
 
 
 BREAKS = {
     "a judge that passes everything": (
-        "autograder.grading.grade.decide",
+        "autograder.grading.judges.decide",
         lambda exercise, points, *asked: Verdict(points, points, "passed"),
     ),
     "a judge that fails everything": (
-        "autograder.grading.grade.decide",
+        "autograder.grading.judges.decide",
         lambda exercise, points, *asked: Verdict(0.0, points, "failed"),
     ),
     "checks that say yes": ("course_utils.checks.query_crafting._is_small", lambda error: True),
@@ -194,6 +215,8 @@ def is_refused(done):
 @pytest.mark.parametrize("name", BREAKS)
 def test_with_a_broken_judge_nothing_is_graded(monkeypatch, name):
     monkeypatch.setattr(*BREAKS[name])
+    # What is broken is broken in this process, so judging has to happen here.
+    monkeypatch.setattr("autograder.grading.grade.judge_reply", Question.decide)
     assert is_refused(run_autograder("grade", "source/attention/1_query_crafting.ipynb", "--json"))
 
 

@@ -15,6 +15,7 @@ from autograder.grading import grade
 from autograder.grading.grade import make_output
 from autograder.grading.in_process import grade_here
 from autograder.grading.judge import Verdict, decide
+from autograder.grading.judges import Question
 from autograder.grading.second_try import add_stand_ins, choose_stand_ins, credit, judge_again
 from autograder.kernel import wire
 from course_utils import queries
@@ -167,7 +168,7 @@ class Asked:
 
     def ask(self, program, inputs, timeout):
         self.inputs.append(inputs)
-        return "ok", {}
+        return "ok", ""
 
 
 def test_what_is_missing_gets_no_second_try(assignment):
@@ -192,6 +193,7 @@ def test_hidden_inputs_are_drawn_from_the_seed_of_the_submission():
     exercise = find_exercises("attention.attention_from_scratch")["attn_softmax"]
     kernel = Asked()
     for seed in (1, 2, 1):
-        grade._ask(kernel, exercise, exercise.program, 2.0, seed, SOLUTIONS, Counter())
+        question = Question("attention.attention_from_scratch", exercise.name, 2.0, seed, SOLUTIONS)
+        grade._ask(kernel, exercise, exercise.program, question, Counter())
     one, other, again = (wire.dump(inputs) for inputs in kernel.inputs)
     assert one == again and one != other

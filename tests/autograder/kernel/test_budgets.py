@@ -9,7 +9,17 @@ import pytest
 
 from autograder import budgets
 from autograder.files import remove_tree
-from autograder.kernel import isolation, landlock, nursery, seccomp, session, walls, wire
+from autograder.kernel import (
+    cgroup,
+    isolation,
+    landlock,
+    nursery,
+    seccomp,
+    session,
+    walls,
+    watch,
+    wire,
+)
 from autograder.kernel.session import KernelSession
 from tests.conftest import ROOT
 
@@ -28,14 +38,62 @@ def test_the_whole_time_is_counted_and_said():
     with KernelSession(seconds=2) as kernel:
         assert kernel.run("import time; time.sleep(30)", 2).status == "timeout"
         assert kernel.run("1", 30).status == "used up"
-        assert kernel.ask("def probe(n, i): return {'a': 1}", {}, 5) == ("used up", {})
+        assert kernel.ask("def probe(n, i): return {'a': 1}", {}, 5) == ("used up", "")
 
 
 def test_the_folder_of_the_sockets_is_no_place_for_files():
     with KernelSession() as kernel:
         fill = f"open({kernel.channel!r} + '/big', 'wb').write(bytes({2 * budgets.CHANNEL_SIZE}))"
-        assert kernel.run(f"{fill}\nimport time; time.sleep(20)", 20).status == "out of disk"
-        assert show(kernel, "print(6 * 7)") == "42", "the next cell has a kernel again"
+        run = kernel.run(f"{fill}\nimport time; time.sleep(20)", 20)
+        if "files" in kernel.manager.provisioner.process.walls:
+            assert "Read-only" in run.outputs[-1].evalue and not os.path.exists(
+                f"{kernel.channel}/big"
+            )
+        else:
+            assert run.status == "out of disk"
+        assert show(kernel, "print(6 * 7)") == "42", "its sockets work as before"
+
+
+def test_all_cells_together_may_show_so_much(monkeypatch):
+    monkeypatch.setattr(budgets, "LARGEST_OUTPUTS", 2000)
+    with KernelSession() as kernel:
+        assert show(kernel, "print('x' * 1500)") == "x" * 1500
+        assert "was left out" in show(kernel, "print('x' * 1500)")
+        assert show(kernel, "print(6 * 7)") == "42", "what is short may still be shown"
+
+
+def test_a_folder_on_the_disk_is_counted(tmp_path):
+    budget = watch.Budget(2**40, {str(tmp_path): 2**20})
+    assert watch.find_excess(budget) == ""
+    (tmp_path / "big").write_bytes(bytes(2**21))
+    assert watch.find_excess(budget) == "disk"
+
+
+def test_a_control_group_is_made_where_memory_and_processes_are_handed_out(tmp_path):
+    """On folders that look like the system's; where there are real ones, kernels run in them."""
+    proc, place = tmp_path / "proc", tmp_path / "groups" / "users"
+    proc.mkdir()
+    place.mkdir(parents=True)
+    (proc / "mounts").write_text(f"cgroup2 {place.parent} cgroup2 rw 0 0\n")
+    (proc / "cgroup").write_text("4:memory:/old\n0::/\n")
+    assert cgroup.find_place(proc)[1] == "the grader is in the topmost group that it sees"
+    (proc / "cgroup").write_text("0::/users/grader\n")
+    (place / "cgroup.subtree_control").write_text("cpu memory\n")
+    (place / "cgroup.procs").touch()
+    assert cgroup.find_place(proc) == (None, f"{place} does not hand out pids")
+    (place / "cgroup.subtree_control").write_text("cpu memory pids\n")
+    assert cgroup.find_place(proc) == (place, "")
+
+    group = cgroup.Group(place, memory=5, processes=7)
+    (folder,) = place.glob("course-*")
+    assert [(folder / name).read_text() for name in ("memory.max", "pids.max")] == ["5", "7"]
+    (folder / "memory.events").write_text("low 0\noom_kill 1\n")
+    assert group.has_run_out()
+    (folder / "cgroup.procs").touch()
+    group.join()
+    assert (folder / "cgroup.procs").read_text() == "0"
+    with pytest.raises(OSError):
+        group.has_run_out()  # a kernel keeps nothing with which it could leave
 
 
 def test_memory_is_counted_over_all_processes(monkeypatch):
@@ -96,6 +154,33 @@ print(open("/proc/self/oom_score_adj").read())
     assert "threads work" in said and "programs work" in said and "900" in said
 
 
+@pytest.mark.skipif(not seccomp.is_possible(), reason="unknown numbers of system calls")
+def test_limits_of_others_and_sockets_to_a_host_are_refused(tmp_path):
+    """In a process of its own, with the filter alone: so it holds without namespaces, too."""
+    code = """
+import ctypes, os, resource, socket
+from autograder.kernel import seccomp
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+assert seccomp.refuse_calls(libc, keep_permissions=False)
+def attempt(action):
+    try:
+        action()
+        print("went through")
+    except OSError as problem:
+        print(type(problem).__name__)
+attempt(lambda: resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE))
+attempt(lambda: os.sched_setaffinity(os.getppid(), {0}))
+attempt(lambda: os.setpriority(os.PRIO_USER, 0, 1))
+attempt(lambda: socket.socket(40, socket.SOCK_STREAM))
+resource.getrlimit(resource.RLIMIT_NOFILE), os.sched_setaffinity(0, os.sched_getaffinity(0))
+socket.socketpair(), socket.socket(), socket.socket(socket.AF_INET6)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["PermissionError"] * 3 + ["OSError"]
+
+
 @pytest.mark.skipif(not walls.landlock_version(), reason="no Landlock")
 def test_where_only_landlock_stands_files_of_others_stay_whole(tmp_path):
     """As the same user and without namespaces: emptying, permissions, signals."""
@@ -148,10 +233,39 @@ def test_a_kernel_gets_back_the_time_that_we_were_held_up(monkeypatch):
 
     with KernelSession() as kernel:
         monkeypatch.setattr(session, "_receive", receive_late)
-        status, values = kernel.ask(
+        status, reply = kernel.ask(
             "def probe(n, i):\n    import time\n    time.sleep(0.5)\n    return {'a': 1}", {}, 2
         )
-    assert status == "ok" and values["a"] == 1
+    assert status == "ok" and wire.load(reply)["a"] == 1
+
+
+def test_a_question_is_asked_again_when_we_were_too_late_for_its_answer(monkeypatch):
+    """Time ran out while this process was held up, for longer than it gives back."""
+    count = "def probe(n, i):\n    n['asked'] = n.get('asked', 0) + 1\n    return {'a': n['asked']}"
+    with KernelSession() as kernel:
+        listen, late = kernel._listen, iter([True])
+
+        def listen_late(*arguments):
+            status = listen(*arguments)
+            if next(late, False):
+                kernel._held_up += 2
+                return "timeout"
+            return status
+
+        monkeypatch.setattr(kernel, "_listen", listen_late)
+        status, reply = kernel.ask(count, {}, 5)
+    assert status == "ok" and wire.load(reply)["a"] == 2
+
+
+def test_a_fresh_kernel_has_the_cells_and_nothing_of_what_was_asked():
+    plant = "def probe(n, i):\n    import builtins\n    builtins.planted = n['planted'] = 1\n    return {}"
+    look = "import builtins\nprint(x, hasattr(builtins, 'planted') or 'planted' in globals())"
+    with KernelSession() as kernel:
+        assert kernel.run("x = 3\nprint('seen once')", 30).status == "ok"
+        kernel.ask(plant, {}, 30)
+        assert show(kernel, look) == "3 True"
+        kernel.start_afresh(30)
+        assert show(kernel, look) == "3 False"
 
 
 @pytest.mark.parametrize("length", [10, 120])

@@ -1,0 +1,312 @@
+"""The attack range as a class: every attack by every door, at every level that this machine can show.
+
+    python -m tests.attacks.range            # all of it, into docs/security.md; as root, about an hour
+    python -m tests.attacks.range --few      # the probes and a dozen attacks
+    python -m tests.attacks.range --here     # at the level of this process alone; prints JSON
+
+Each attack is a student of its own, beside two honest ones. The probes share one notebook. A level is a
+process that this one starts: as another user, or with a filter that refuses namespaces.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from autograder import budgets
+
+budgets.CELL_SECONDS, budgets.ASK_SECONDS = 5, 4  # before anything takes them over
+
+import nbformat  # noqa: E402
+
+from autograder.blueprint import load_blueprint  # noqa: E402
+from autograder.course import _read_course, load_assignment  # noqa: E402
+from autograder.demo.personas import fill_in, solve_all  # noqa: E402
+from autograder.files import remove_tree, replace_file  # noqa: E402
+from autograder.kernel import nursery, seccomp, walls  # noqa: E402
+from autograder.kernel.isolation import measure_isolation  # noqa: E402
+from tests.attacks.attacks import ATTACKS  # noqa: E402
+from tests.attacks.probes import (  # noqa: E402
+    ODD_VALUES,
+    PROBES,
+    add_odd_values,
+    add_probes,
+    aim,
+    find_loot,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "1_query_crafting"
+HONEST = ("ada", "zoe")
+MARK = "planted-by-an-attack"
+FEW = {"allclose", "forged-reply", "walk-memory", "classmate", "truncate-classmate", "daemon", "exit", "memfd",
+       "points", "fake-torch", "symlink", "stops-itself"}  # fmt: skip
+LEVELS = {  # the user, and whether namespaces may be made
+    "root": (0, True),
+    "root, no namespaces": (0, False),
+    "a user": (65534, True),
+    "a user, no namespaces": (65534, False),
+}
+FULL = 12.0
+_BEGIN, _END = "<!-- the range begins -->", "<!-- the range ends -->"
+
+
+# --------------------------------------------------------------------------------- handing in
+
+
+def hand_in(grading: Path, few: bool, walled: bool, port: int) -> int:
+    """Write a class of attackers and two honest students; return the number of attacks.
+
+    Below full walls those that only namespaces can stop are left out.
+    """
+    assignment = load_assignment("attention", ROOT)
+    blueprint = load_blueprint(assignment, NAME)
+    submitted = grading / "submitted"
+    victim = submitted / HONEST[0] / "attention" / f"{NAME}.ipynb"
+    world = {
+        "<COURSE>": str(ROOT), "<CLASSMATE>": str(victim), "<GRADER>": str(os.getpid()),
+        "<NURSERY>": str(nursery.share_nursery().pid), "<PORT>": str(port), "<MARK>": MARK,
+        "<OWNER>": str(os.getuid()), "<HOME>": str(Path.home()), "<GRADING>": str(grading),
+    }  # fmt: skip
+
+    def write(student: str, notebook, prepare=None) -> None:
+        folder = submitted / student / "attention"
+        folder.mkdir(parents=True)
+        if prepare:
+            prepare(notebook, folder)
+        nbformat.write(notebook, folder / f"{NAME}.ipynb")
+
+    for student in HONEST:
+        write(student, fill_in(blueprint, solve_all(blueprint)))
+    chosen = [a for a in ATTACKS if (walled or not a.walls) and (not few or a.name in FEW)]
+    for attack in chosen:
+        codes = {"q_select_first": aim(attack.code, world)} if attack.code else {}
+        write(attack.name, fill_in(blueprint, codes), attack.prepare)
+    for number, notebook in enumerate(add_odd_values(blueprint)):
+        write(f"odd-values-{number}", notebook)
+    write("probes", add_probes(blueprint, world))
+    return len(chosen) + len(ODD_VALUES) + len(PROBES)
+
+
+# ------------------------------------------------------------------------------------- doors
+
+
+def by_path(grading: Path) -> dict[str, float]:
+    from tests.attacks.test_damages import grade_by_path
+
+    return grade_by_path(grading)
+
+
+def by_class(grading: Path) -> dict[str, float]:
+    from tests.attacks.test_damages import grade_by_class
+
+    return grade_by_class(grading)
+
+
+def by_nbgrader(grading: Path) -> dict[str, float]:
+    from tests.attacks.test_damages import grade_by_nbgrader
+
+    return grade_by_nbgrader(grading)
+
+
+def by_gradescope(grading: Path) -> dict[str, float]:
+    """Grade each folder as Gradescope's container does, one by one."""
+    from autograder.adapters.gradescope_run import grade_submission
+
+    assignment = load_assignment("attention", ROOT)
+    title = assignment.find_notebook(NAME).title
+    found = {}
+    for folder in sorted(grading.glob("submitted/*/attention")):
+        tests = grade_submission(assignment, folder)["tests"]
+        found[folder.parent.name] = sum(
+            test["score"] for test in tests if test["name"].startswith(f"{title}: ")
+        )
+    return found
+
+
+DOORS = {
+    "grade PATH": by_path,
+    "the class": by_class,
+    "nbgrader autograde": by_nbgrader,
+    "Gradescope": by_gradescope,
+}
+
+
+# ----------------------------------------------------------------------------------- one level
+
+
+def try_here(few: bool) -> dict:
+    """Try everything at the level of this process; return what was found, by door."""
+    os.chdir(ROOT)
+    os.environ["COURSE_ISOLATION"] = "process"
+    level = measure_isolation()
+    walled = level.level == "walls"
+    found: dict = {"level": level.level, "doors": {}}
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        for name, grade in DOORS.items():
+            with _scratch() as grading:
+                os.environ["COURSE_GRADING"] = str(grading)
+                _read_course.cache_clear()
+                attacks = hand_in(grading, few, walled, door.getsockname()[1])
+                before = _look_outside(grading)
+                scores = grade(grading)
+                row = {
+                    "attacks": attacks,
+                    "gained": [s for s, score in scores.items() if score and s not in HONEST],
+                    "honest lost": [s for s in HONEST if scores.get(s) != FULL],
+                    "not graded": sorted(_list_students(grading) - scores.keys()),
+                    "loot": _find_loot(grading, walled),
+                    "changed": [] if _look_outside(grading) == before else ["something"],
+                }
+                found["doors"][name] = row
+                print(f"{os.getuid()} {level.level} {name}: {row}", file=sys.stderr, flush=True)
+    return found
+
+
+def _list_students(grading: Path) -> set[str]:
+    return {path.name for path in (grading / "submitted").iterdir()}
+
+
+@contextlib.contextmanager
+def _scratch():
+    folder = Path(tempfile.mkdtemp(prefix="range-")).resolve()
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+
+
+def _look_outside(grading: Path) -> list:
+    """Return what no attack may change: others' work, the course, what starts by itself."""
+    home = Path.home()
+    planted = [
+        home / ".ipython" / "profile_default" / "startup" / f"{MARK}.py", home / f".{MARK}",
+        *(Path(place) / MARK for place in ("/tmp", "/var/tmp", "/dev/shm", "/etc")),
+    ]  # fmt: skip
+    victim = grading / "submitted" / HONEST[0] / "attention" / f"{NAME}.ipynb"
+    facts = victim.stat()
+    return [
+        [path.exists() for path in planted], facts.st_mtime, facts.st_mode, facts.st_uid,
+        victim.read_bytes(), os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0),
+        (ROOT / "course_utils" / "queries.py").read_bytes(),
+    ]  # fmt: skip
+
+
+def _find_loot(grading: Path, walled: bool) -> list[str] | None:
+    """Return the attacks that printed LOOT, or None where a door leaves no notebook to look into."""
+    notebooks = list(grading.glob(f"autograded/*/attention/{NAME}.ipynb"))
+    if not notebooks:
+        return None
+    allowed = set() if walled else {probe.name for probe in PROBES if probe.open_below}
+    found = set()
+    for path in notebooks:
+        found |= find_loot(nbformat.read(path, 4), otherwise=path.parent.parent.name)
+    return sorted(found - allowed)
+
+
+# ------------------------------------------------------------------------------------ all levels
+
+
+def try_all(few: bool) -> dict[str, dict]:
+    """Try every level in a process of its own; as root."""
+    found = {}
+    for name in LEVELS:
+        command = [sys.executable, "-m", "tests.attacks.range", "--as", name, "--here"]
+        done = subprocess.run(
+            command + ["--few"] * few, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+        )
+        lines = done.stdout.splitlines()
+        found[name] = json.loads(lines[-1]) if lines else {"level": "?", "doors": {}}
+    return found
+
+
+def become(level: str) -> None:
+    """Turn this process into the one whose level is to be tried, and start Python anew in it."""
+    user, namespaces = LEVELS[level]
+    libc = ctypes.CDLL(None, use_errno=True)
+    if user:
+        _open_the_way(libc)
+        home = tempfile.mkdtemp(prefix="home-")
+        os.chown(home, user, user)
+        os.environ |= {"HOME": home, "TMPDIR": home}
+        tempfile.tempdir = None
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    if not namespaces:
+        libc.prctl(38, 1, 0, 0, 0)  # no new privileges: without, nobody may set a filter
+        seccomp.refuse_calls(libc, keep_permissions=False)
+
+
+def _open_the_way(libc) -> None:
+    """Let another user reach a Python below /root, in a mount namespace that only we see."""
+    python = Path(os.path.realpath(sys.executable)).parents[1]
+    if not python.is_relative_to("/root"):
+        return
+    walls.unshare(walls.NEWNS)
+    kept = tempfile.mkdtemp(prefix="python-")
+    os.chmod(kept, 0o755)
+    for source, target, kind, flags in (
+        (None, "/", None, 16384 | 1 << 18),
+        (str(python), kept, None, 4096),
+        ("tmpfs", "/root", "tmpfs", 0),
+    ):
+        _mount(libc, source, target, kind, flags)
+    python.mkdir(parents=True)
+    os.chmod("/root", 0o755)
+    _mount(libc, kept, str(python), None, 4096)
+
+
+def _mount(libc, *arguments) -> None:
+    words = [word.encode() if isinstance(word, str) else word for word in arguments]
+    if libc.mount(*words, None):
+        raise OSError(ctypes.get_errno(), "mount", arguments[1])
+
+
+def describe(found: dict[str, dict]) -> str:
+    """Return the table for docs/security.md."""
+    lines = [
+        "| run as | isolation | door | attacks | gained a point | got through | honest lost a point "
+        "| not graded | changed outside |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for level, result in found.items():
+        for door, row in result["doors"].items():
+            counts = [
+                "not seen" if row[key] is None else ", ".join(row[key]) or "0"
+                for key in ("gained", "loot", "honest lost", "not graded", "changed")
+            ]
+            cells = [level, result["level"], door, str(row["attacks"]), *counts]
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.attacks.range")
+    parser.add_argument("--few", action="store_true")
+    parser.add_argument("--here", action="store_true")
+    parser.add_argument("--as", dest="level", choices=LEVELS, default="root")
+    options = parser.parse_args()
+    if options.here:
+        become(options.level)
+        print(json.dumps(try_here(options.few)))
+        return
+    found = try_all(options.few)
+    page = ROOT / "docs" / "security.md"
+    text = page.read_text("utf-8")
+    before, after = text.split(_BEGIN)[0], text.split(_END)[1]
+    replace_file(page, f"{before}{_BEGIN}\n{describe(found)}\n{_END}{after}".encode())
+    print(describe(found))
+
+
+if __name__ == "__main__":
+    main()
