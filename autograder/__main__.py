@@ -25,6 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         # Most commands import for seconds before they begin; the others show how far they are.
         bar = show_bar(options.bar) if options.bar else contextlib.nullcontext()
+        _require_ordinary(getattr(options, "output", None))
         with bar:
             status = options.run(options)
         sys.stdout.flush()
@@ -41,6 +42,26 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nautograder: stopped.", file=sys.stderr)
         return 130
+    except Exception as problem:
+        databases = sys.modules.get("sqlalchemy.exc")  # takes a while to import
+        if databases is None or not isinstance(problem, databases.DBAPIError):
+            raise
+        print(f"autograder: the gradebook could not be read or written: {problem.orig}. What was "
+              "written before is there; try again when that is mended.", file=sys.stderr)  # fmt: skip
+        return 1
+
+
+def _require_ordinary(output: str | None) -> None:
+    """Refuse to put a file in the place of a device or a pipe: /dev/stdout would be gone."""
+    from autograder.course import CourseError
+
+    if (
+        output
+        and os.path.exists(output)
+        and not os.path.isfile(output)
+        and not os.path.isdir(output)
+    ):
+        raise CourseError(f"{output} is no ordinary file, and is not replaced by one.")
 
 
 def make_parser() -> argparse.ArgumentParser:
