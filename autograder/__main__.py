@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -15,13 +16,18 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; a user's mistake ends in a sentence and exit status 1."""
     from autograder.course import CourseError
     from autograder.files import explain_os_error
+    from autograder.terminal import show_bar
 
     parser = make_parser()
     options = parser.parse_args(arguments)
     if not sys.warnoptions:  # what libraries say to programmers helps no instructor; -W shows it
         warnings.simplefilter("ignore")
     try:
-        status = options.run(options)
+        # Most commands import for seconds before they begin; the others show how far they are.
+        bar = show_bar(options.bar) if options.bar else contextlib.nullcontext()
+        _require_ordinary(getattr(options, "output", None))
+        with bar:
+            status = options.run(options)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # whoever reads has seen enough: `... --json | head`
@@ -36,15 +42,36 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nautograder: stopped.", file=sys.stderr)
         return 130
+    except Exception as problem:
+        databases = sys.modules.get("sqlalchemy.exc")  # takes a while to import
+        if databases is None or not isinstance(problem, databases.DBAPIError):
+            raise
+        print(f"autograder: the gradebook could not be read or written: {problem.orig}. What was "
+              "written before is there; try again when that is mended.", file=sys.stderr)  # fmt: skip
+        return 1
+
+
+def _require_ordinary(output: str | None) -> None:
+    """Refuse to put a file in the place of a device or a pipe: /dev/stdout would be gone."""
+    from autograder.course import CourseError
+
+    if (
+        output
+        and os.path.exists(output)
+        and not os.path.isfile(output)
+        and not os.path.isdir(output)
+    ):
+        raise CourseError(f"{output} is no ordinary file, and is not replaced by one.")
 
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m autograder", description=__doc__)
+    parser.set_defaults(bar="")
     commands = parser.add_subparsers(dest="command", required=True)
 
     build = commands.add_parser("build", help="text notebooks -> source/, release/, numbers")
     build.add_argument("--check", action="store_true", help="only say what is out of date")
-    build.set_defaults(run=run_build)
+    build.set_defaults(run=run_build, bar="building")
 
     grade = commands.add_parser("grade", help="grade the class, or notebooks anywhere on disk")
     grade.add_argument(
@@ -79,28 +106,29 @@ def make_parser() -> argparse.ArgumentParser:
     roster = commands.add_parser("roster", help="say who takes the course, and who is missing")
     roster.add_argument("file", nargs="?", metavar="FILE", help="a CSV; without it, look again")
     _add_assignment(roster)
-    roster.set_defaults(run=run_roster)
+    roster.set_defaults(run=run_roster, bar="reading the roster")
 
     collect = commands.add_parser(
-        "collect", help="sort a download from Moodle, Canvas or Gradescope by student"
+        "collect", help="sort a download from Moodle, Canvas, Blackboard or Gradescope by student"
     )
     collect.add_argument("downloads", nargs="+", metavar="DOWNLOAD",
-                         help="a zip of all submissions, or a folder named by student")  # fmt: skip
+                         help="a zip of all submissions, a folder named by student, or Moodle's "
+                         "grading worksheet, which says when work came in")  # fmt: skip
     _add_assignment(collect)
-    collect.set_defaults(run=run_collect)
+    collect.set_defaults(run=run_collect, bar="collecting")
 
     feedback = commands.add_parser("feedback", help="pages for students, wherever marks changed")
     feedback.add_argument("--for", choices=("moodle", "canvas", "mail"), dest="system",
                           help="pack them for this system, or write mails")  # fmt: skip
     feedback.add_argument("--output", metavar="PLACE", help="where to (below grading/)")
     _add_assignment(feedback)
-    feedback.set_defaults(run=run_feedback)
+    feedback.set_defaults(run=run_feedback, bar="making feedback")
 
     report = commands.add_parser("report", help="one page about the class")
     report.add_argument("--anonymous", action="store_true", help="leave names out")
     report.add_argument("--output", metavar="FILE", help="where to (grading/report.html)")
     _add_assignment(report)
-    report.set_defaults(run=run_report)
+    report.set_defaults(run=run_report, bar="making the report")
 
     mark = commands.add_parser("mark", help="open the marking desk for written answers")
     mark.add_argument("--port", type=int, metavar="N", help="where the server listens")
@@ -118,17 +146,17 @@ def make_parser() -> argparse.ArgumentParser:
                         help="write grades although answers wait for a person")  # fmt: skip
     grades.add_argument("--explain", nargs="*", metavar="NAME", help="show how sums come about")
     _add_assignment(grades)
-    grades.set_defaults(run=run_grades)
+    grades.set_defaults(run=run_grades, bar="adding up")
 
     history = commands.add_parser("history", help="what one student handed in, got, and why")
     history.add_argument("student", metavar="STUDENT")
     _add_assignment(history)
-    history.set_defaults(run=run_history)
+    history.set_defaults(run=run_history, bar="reading")
 
     forget = commands.add_parser("forget", help="delete one student's data everywhere")
     forget.add_argument("student", metavar="STUDENT")
     forget.add_argument("--yes", action="store_true", help="really; without it, only say what")
-    forget.set_defaults(run=run_forget)
+    forget.set_defaults(run=run_forget, bar="looking")
 
     publish = commands.add_parser("publish", help="write the students' repository, or verify one")
     publish.add_argument("folder", metavar="DIR")
@@ -137,14 +165,14 @@ def make_parser() -> argparse.ArgumentParser:
         "--answers", action="store_true", help="the edition with answers, after the deadline"
     )
     _add_assignment(publish)
-    publish.set_defaults(run=run_publish)
+    publish.set_defaults(run=run_publish, bar="publishing")
 
     gradescope = commands.add_parser("gradescope", help="make an autograder zip for Gradescope")
     gradescope.add_argument("path", metavar="OUT.zip")
     gradescope.add_argument("--torch-index", metavar="ADDRESS", default="",
                             help="where pip finds PyTorch's CPU builds, which are much smaller")  # fmt: skip
     _add_assignment(gradescope)
-    gradescope.set_defaults(run=run_gradescope)
+    gradescope.set_defaults(run=run_gradescope, bar="packing the autograder")
 
     demo = commands.add_parser("demo", help="play a made-up class through the whole flow")
     demo.add_argument("--students", type=int, metavar="N", help="a made-up class of this size")
@@ -171,7 +199,7 @@ def make_parser() -> argparse.ArgumentParser:
     prove.set_defaults(run=run_prove)
 
     doctor = commands.add_parser("doctor", help="what this machine can do, and how to get more")
-    doctor.set_defaults(run=run_doctor)
+    doctor.set_defaults(run=run_doctor, bar="trying what this machine can do")
     return parser
 
 
@@ -194,11 +222,9 @@ def run_build(options) -> int:
     from autograder.authoring.kept_sections import describe_runs
     from autograder.blueprint import load_blueprints
     from autograder.course import load_course
-    from autograder.terminal import waiting
 
     course = load_course()
-    with waiting("comparing" if options.check else "building; what changed is proven again"):
-        changed = build(course, check=options.check)
+    changed = build(course, check=options.check)
     for path in changed:
         verb = "out of date" if options.check else "written"
         print(f"{verb}: {path.relative_to(course.root)}")
@@ -344,11 +370,17 @@ def run_collect(options) -> int:
         print(f"{student}: {file}" + (f" ({when})" if when else " (when is not known)"))
     for sentence in done.problems:
         print(f"autograder: {sentence}", file=sys.stderr)
-    for label in done.unmatched:
-        print(f"not matched: {label} names nobody on the roster", file=sys.stderr)
+    for sentence in done.unmatched:
+        print(f"not matched: {sentence}", file=sys.stderr)
     people = len({student for student, _, _ in done.placed})
     known = f"; {done.known} were there already" if done.known else ""
     print(f"{len(done.placed)} files of {people} students were collected{known}.")
+    if done.results:
+        print(f"Gradescope's points of {done.results} students were kept: `grades` compares them.")
+    if done.undated_late:
+        print(f"The system calls work of {', '.join(done.undated_late)} late, and does not say when it "
+              f"came. It costs nothing until you write that into {assignment.grading / 'submitted'}/"
+              f"<student>/{assignment.name}/timestamp.txt, such as 2030-03-01 18:00:00 UTC.")  # fmt: skip
     if done.unmatched:
         print(f"{len(done.unmatched)} files could not be matched: correct the roster and collect again, "
               f"or put them into {assignment.grading / 'submitted'}/<student>/{assignment.name}/.",
@@ -394,13 +426,11 @@ def run_report(options) -> int:
 
     from autograder.course import load_assignment
     from autograder.reports.report import write_report
-    from autograder.terminal import waiting
 
     assignment = load_assignment(options.assignment)
     place = assignment.grading / assignment.name_output("report.html")
     path = Path(options.output) if options.output else place
-    with waiting("reading the class"):
-        write_report(assignment, path, anonymous=options.anonymous)
+    write_report(assignment, path, anonymous=options.anonymous)
     print(f"Written: {path}")
     return 0
 
@@ -424,14 +454,13 @@ def run_grades(options) -> int:
         write_course,
         write_grades,
     )
-    from autograder.terminal import show_grades, waiting
+    from autograder.terminal import show_grades
 
     assignment = load_assignment(options.assignment)
-    with waiting("adding up"):
-        if options.whole_course:
-            grades, notes = work_out_course(assignment.course, options.track)
-        else:
-            grades, notes = work_out_grades(assignment, options.track)
+    if options.whole_course:
+        grades, notes = work_out_course(assignment.course, options.track)
+    else:
+        grades, notes = work_out_grades(assignment, options.track)
     if options.whole_course:
         single = [grade for total in grades for grade in total.grades.values()]
         name = f"grades-course-{options.format}.csv"
@@ -486,13 +515,10 @@ def run_publish(options) -> int:
     from autograder.authoring.answers import publish_answers
     from autograder.authoring.publish import publish, verify
     from autograder.course import load_course
-    from autograder.terminal import waiting
 
     course, folder = load_course(), Path(options.folder)
     if options.verify:
-        with waiting("searching every file for answers"):
-            notes = verify(course, folder)
-        for note in notes:
+        for note in verify(course, folder):
             print(note)
         print(f"{folder}: complete, unchanged, and nothing of the instructors' is in it.")
         return 0
@@ -504,8 +530,7 @@ def run_publish(options) -> int:
             "deadline is over, extensions included."
         )
         return 0
-    with waiting("publishing"):
-        changed = publish(course, folder, options.assignment)
+    changed = publish(course, folder, options.assignment)
     for name in changed:
         print(f"written: {folder / name}")
     print(f"{folder}: {'up to date' if not changed else 'ready to be made public'}.")
@@ -517,12 +542,10 @@ def run_gradescope(options) -> int:
 
     from autograder.adapters.gradescope import make_gradescope_zip
     from autograder.course import load_assignment
-    from autograder.terminal import waiting
 
-    with waiting("packing the autograder"):
-        known = make_gradescope_zip(
-            load_assignment(options.assignment), Path(options.path), options.torch_index
-        )
+    known = make_gradescope_zip(
+        load_assignment(options.assignment), Path(options.path), options.torch_index
+    )
     print(f"written: {options.path}. It holds solutions and the course's secret: keep it private.")
     if known:
         print(f"Its leaderboard can count the accuracy on: {', '.join(known)}.")
@@ -561,10 +584,8 @@ def run_prove(options) -> int:
 
 def run_doctor(options) -> int:
     from autograder.kernel.doctor import run_doctor as examine
-    from autograder.terminal import waiting
 
-    with waiting("trying to break out"):
-        examine()
+    examine()
     return 0
 
 

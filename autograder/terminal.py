@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+from collections.abc import Callable, Iterator
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
+from rich.text import Text
 
 MARKS = {"passed": "[green]✔[/]", "partial": "[yellow]◐[/]", "manual": "[dim]✎[/]"}
 
@@ -64,24 +75,63 @@ def show_grades(grades: list, explained: list[str] | None) -> None:
 
 
 def track(items, what: str):
-    """Go through items and show a bar, in a terminal, as soon as it takes longer than a moment."""
+    """Go through items and show a bar, where there is a terminal."""
     items = list(items)
-    if not console.is_terminal or not items:
-        return iter(items)
-    return _follow(items, what)
-
-
-def _follow(items: list, what: str):
-    columns = (TextColumn(what), BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        yield from progress.track(items)
+    with show_bar(what, len(items)) as advance:
+        for item in items:
+            yield item
+            advance()
 
 
 @contextlib.contextmanager
-def waiting(what: str):
-    """Show, in a terminal, that something goes on whose length is not known."""
-    if not console.is_terminal:
-        yield
+def show_bar(what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show a bar while something goes on; give a function that says one of `total` is done.
+
+    Without a total the bar only moves. Bars inside bars stand below each other. Nothing is shown
+    unless errors go to a terminal, and what is printed to elsewhere stays clean.
+    """
+    if not sys.stderr.isatty():
+        yield lambda: None
         return
-    with console.status(what):
-        yield
+    global _display
+    outermost = _display is None
+    display = _display = _display or _make_display()
+    task = display.add_task(what, total=total)
+    if outermost:
+        display.start()
+    try:
+        yield lambda: display.advance(task)
+    finally:
+        with contextlib.suppress(KeyError):  # an error closed the outermost bar before this one
+            display.remove_task(task)
+        if outermost:
+            display.stop()
+            _display = None
+
+
+_display: Progress | None = None  # that of the outermost bar; inner ones are lines of it
+
+
+class _Count(MofNCompleteColumn):
+    """How many of how many, where that is known."""
+
+    def render(self, task: Task) -> Text:
+        return Text() if task.total is None else super().render(task)
+
+
+def _make_display() -> Progress:
+    """Return a display that vanishes when it is done.
+
+    It shares the terminal with what is printed, and leaves alone what is printed to elsewhere.
+    """
+    shared = console.is_terminal
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(24),
+        _Count(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console if shared else Console(stderr=True),
+        redirect_stdout=shared,
+        transient=True,
+    )

@@ -20,13 +20,15 @@ from autograder.blueprint import find_solutions
 from autograder.course import Assignment, Course, CourseError
 from autograder.exercises import find_exercises, numbers
 from autograder.files import replace_file
+from autograder.terminal import show_bar, track
 
 
 def build(course: Course, check: bool = False) -> list[Path]:
     """Build every assignment; return the files that changed (with `check`: would change)."""
     files = make_files(course)
     changed = [path for path, data in files.items() if not _is_current(path, data)]
-    unproven = [a for a in course.assignments.values() if proof.find_unproven(a, files)]
+    every = track(course.assignments.values(), "looking for what is not proven yet")
+    unproven = [assignment for assignment in every if proof.find_unproven(assignment, files)]
     if check:
         changed += [proof.find_place(assignment) for assignment in unproven]
     stale = [
@@ -78,7 +80,7 @@ def make_files(course: Course) -> dict[Path, bytes]:
     releases: dict[str, list[NotebookNode]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch).resolve()
-        for name, assignment in course.assignments.items():
+        for name, assignment in track(course.assignments.items(), "making notebooks"):
             sources[name] = _make_sources(assignment)
             folder = root / "source" / name
             folder.mkdir(parents=True)
@@ -91,10 +93,13 @@ def make_files(course: Course) -> dict[Path, bytes]:
             for name, assignment in course.assignments.items()
             for plan in assignment.notebooks
         }
-        for path, data in numbers.make_answer_files(solutions).items():
+        with show_bar("working out the answers' numbers"):
+            answers = numbers.make_answer_files(solutions)
+        for path, data in answers.items():
             made[course.root / path] = data
         made[course.root / handout.FACTS_FILE] = handout.describe_course(course, releases)
-        _require_no_leaks(course, root, sources)
+        with show_bar("searching for answers"):
+            _require_no_leaks(course, root, sources)
         if (course.root / module_map.FILE).parent.is_dir():  # not in a copy without documents
             made[course.root / module_map.FILE] = module_map.make_map(course.root)
         for step in ("source", "release"):

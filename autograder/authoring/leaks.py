@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 
 from autograder.course import Course
 from autograder.python_text import split_regions
+from autograder.terminal import track
 
 _SHORTEST_SENTENCE = 5  # words; shorter ones say too little to be a secret
 _SHORTEST_STATEMENT = 30  # characters of a statement of an exercise module
@@ -162,7 +163,7 @@ def find_leaks_in_package(package: Path, secrets: set[Secret]) -> list[Leak]:
 def find_leaks_in_files(files: dict[str, bytes], secrets: set[Secret]) -> list[Leak]:
     """Look into every file by what it holds, whatever it is called; into archives, too."""
     leaks = []
-    for name, content in files.items():
+    for name, content in track(files.items(), "searching for answers"):
         if content.startswith(b"PK\x03\x04"):
             leaks += _find_leaks_in_zip(name, content, secrets)
             continue

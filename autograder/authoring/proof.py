@@ -16,8 +16,8 @@ from autograder.blueprint import Blueprint, make_blueprint
 from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
 from autograder.proving.closure import read_closure
-from autograder.proving.known import find_disagreements
-from autograder.terminal import console
+from autograder.proving.known import find_disagreements, list_trials
+from autograder.terminal import show_bar
 
 
 def find_place(assignment: Assignment) -> Path:
@@ -39,12 +39,8 @@ def prove(assignment: Assignment, files: dict[Path, bytes]) -> Path:
     proven = _read(assignment)
     for name in find_unproven(assignment, files):
         blueprint = _load(assignment, name, files)
-        with console.status(f"proving {name}") as status:
-
-            def show(done: int, total: int, name: str = name, status=status) -> None:
-                status.update(f"proving {name}: {done} of {total} notebooks")
-
-            found = find_disagreements(blueprint, show)
+        with show_bar(f"proving {name}", len(list(list_trials(blueprint)))) as advance:
+            found = find_disagreements(blueprint, lambda *_, step=advance: step())
         if found:
             raise CourseError(
                 "The judge and the exercises disagree, so nothing was written:\n"

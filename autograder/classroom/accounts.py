@@ -13,6 +13,7 @@ from autograder.blueprint import load_blueprints
 from autograder.course import Assignment
 from autograder.files import explain_os_error
 from autograder.intake.arrivals import RECORD, STAMP, find_students, settle
+from autograder.terminal import track
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def account_for(assignment: Assignment) -> dict[str, Account]:
     submitted = assignment.grading / "submitted"
     strays = find_students(assignment)
     found = {}
-    for home in sorted(submitted.glob("*")):
+    for home in track(sorted(submitted.glob("*")), "looking through what was handed in"):
         if home.is_dir() and not home.name.startswith("."):
             folder = home / assignment.name
             found[home.name] = _account(home.name, folder, kit, strays.get(home.name))

@@ -1,9 +1,10 @@
 """Sorts what a learning system lets instructors download into grading/submitted/, by the roster.
 
-Moodle's and Canvas's zips of all submissions, Gradescope's export, and folders or files that are
-named by student. Nothing is overwritten: a file that comes again with other content is kept beside the
-earlier one, with its time in its name. When it was handed in is taken from what the system says, from the
-manifest in a student's zip, or from the file, in that order.
+Moodle's, Canvas's and Blackboard's zips of all submissions, Gradescope's export, and folders or files
+that are named by student. Nothing is overwritten: a file that comes again with other content is kept
+beside the earlier one, with its time in its name. When it was handed in is taken from what the system
+says, from the manifest in a student's zip, or from the file, in that order. Canvas, and Moodle in most
+versions, write the moment of the download on every file; that is never taken for the hand-in.
 """
 
 from __future__ import annotations
@@ -14,26 +15,33 @@ import os
 import re
 import unicodedata
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
 import yaml
 
+from autograder.classroom.elsewhere import read_gradescope_results, read_gradescope_time
 from autograder.classroom.roster import Entry, find_roster
+from autograder.classroom.worksheet import Worksheet, is_worksheet, read_worksheet
 from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
 from autograder.intake.arrivals import STAMP
 from autograder.intake.gather import MANIFEST
+from autograder.terminal import track
 
 _MOODLE = re.compile(
     r"(?P<who>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)_?/?(?P<file>.*)", re.S
 )
-_CANVAS = re.compile(r"(?P<who>[^_/]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<sub>\d+)_(?P<file>[^/]+)")
+_CANVAS = re.compile(r"(?P<who>.+?)_(?P<late>LATE_)?(?P<user>\d+)_(?P<sub>\d+)_(?P<file>.+)", re.S)
+_BLACKBOARD = re.compile(
+    r"(?P<who>.+)_attempt_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)", re.S
+)
 _METADATA = "submission_metadata.yml"  # in what Gradescope exports
 _LARGEST = 200 * 2**20  # bytes of one file; more is no notebook
 _JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db")
+_PACKING = timedelta(minutes=15)  # times of files that lie closer together are those of the packing
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,9 @@ class Piece:
     label: str  # where it is in the download
     keys: tuple[str, ...]  # what may name the student, the surest first
     moment: datetime | None = None
-    source: str = "file"  # of the moment: system, manifest or file
+    source: str = "file"  # of the moment: system, manifest, file, or packing, which tells nothing
     ticket: str = ""  # what the system wants to see on feedback
+    late: bool = False  # says the system, without saying when
 
 
 @dataclass
@@ -55,7 +64,9 @@ class Collected:
 
     placed: list[tuple[str, str, str]] = field(default_factory=list)  # student, file, when
     known: int = 0  # files that were there already
-    unmatched: list[str] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)  # sentences
+    undated_late: list[str] = field(default_factory=list)  # students whom the system calls late
+    results: int = 0  # students whose points on Gradescope are known
     problems: list[str] = field(default_factory=list)
 
 
@@ -67,27 +78,40 @@ def collect(assignment: Assignment, downloads: list[Path]) -> Collected:
             "There is no roster, so nobody can be told whose files these are: "
             "python -m autograder roster FILE (Canvas's, Moodle's or Blackboard's export will do)."
         )
-    names = _index(roster)
-    done = Collected()
-    log = Log(assignment)
     for download in downloads:
         if not download.exists():
             raise CourseError(f"{download} does not exist.")
-        for piece in _read(download, done):
+    sheets = {path: read_worksheet(path) for path in downloads if is_worksheet(path)}
+    names = _index(roster)
+    reader = Reader(names, sheets.values())
+    log, results = Log(assignment), Log(assignment, "-gradescope")
+    done = reader.done
+    for download in downloads:
+        for piece in reader.read(download) if download not in sheets else ():
             student = _match(piece.keys, names)
-            if student is None:
-                done.unmatched.append(piece.label)
-            else:
+            if student:
                 _place(assignment, student, piece, log, done)
+            else:
+                done.unmatched.append(f"{piece.label} {_say_why_not(piece.keys, names)}")
+    for keys, result in reader.results:
+        student = _match(keys, names)
+        if student:
+            results.entries[student] = result
+            done.results += 1
     log.write()
+    if reader.results:
+        results.write()
     return done
 
 
 class Log:
-    """What was collected when: grading/collected/<assignment>.json, by student and file."""
+    """What was collected when: grading/collected/<assignment>.json, by student and file.
 
-    def __init__(self, assignment: Assignment):
-        self.path = assignment.grading / "collected" / f"{assignment.name}.json"
+    A file beside it, with -gradescope in its name, holds the points that Gradescope's own run gave.
+    """
+
+    def __init__(self, assignment: Assignment, kind: str = ""):
+        self.path = assignment.grading / "collected" / f"{assignment.name}{kind}.json"
         try:
             self.entries: dict[str, dict[str, dict]] = json.loads(self.path.read_bytes())
         except (OSError, ValueError):
@@ -100,19 +124,61 @@ class Log:
 # --------------------------------------------------------------------------------------- reading
 
 
-def _read(download: Path, done: Collected) -> Iterator[Piece]:
-    if download.is_file() and download.suffix.lower() == ".zip":
-        try:
-            with zipfile.ZipFile(download) as archive:
-                yield from _read_files(_list_zip(archive, done), download.name)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as problem:
-            raise CourseError(f"{download} cannot be read as a zip file ({problem}).") from None
-    elif download.is_dir():
-        yield from _read_files(_list_folder(download, done), download.name)
-    else:
-        yield from _read_files(
-            iter([(download.name, download.read_bytes(), _find_file_time(download))]), ""
-        )
+class Reader:
+    """Reads downloads piece by piece, and notes what is odd about them."""
+
+    def __init__(self, names: dict[str, str | None], sheets: Iterable[Worksheet] = ()):
+        self.done = Collected()
+        self.results: list[tuple[tuple[str, ...], dict]] = []  # keys, what Gradescope gave
+        self._names = names
+        self._rows = {number: row for sheet in sheets for number, row in sheet.items()}
+
+    def read(self, download: Path) -> Iterator[Piece]:
+        """Yield the files of one download."""
+        where = f"{download.name}: "
+        if download.is_file() and download.suffix.lower() == ".zip":
+            try:
+                with zipfile.ZipFile(download) as archive:
+                    files = list(_list_zip(archive, self.done))
+            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as problem:
+                raise CourseError(f"{download} cannot be read as a zip file ({problem}).") from None
+        elif download.is_dir():
+            files = list(_list_folder(download, self.done))
+        else:
+            files, where = [(download.name, download.read_bytes(), _find_file_time(download))], ""
+        pieces = list(self._recognise(_unwrap(files, self._names)))
+        packed = _find_packing(pieces)
+        for piece in track(pieces, f"sorting {download.name}"):
+            moment, source = _date(piece)
+            if source == "file" and piece.ticket and packed:
+                source = "packing"
+            yield replace(piece, label=where + piece.label, moment=moment, source=source)
+
+    def _recognise(self, files: list[File]) -> Iterator[Piece]:
+        """Say whose download it is, by its names, and turn each file into a piece."""
+        metadata = next((f for f in files if PurePosixPath(f[0]).name == _METADATA), None)
+        submissions = _read_gradescope(metadata[1]) if metadata else {}
+        for key, facts in submissions.items():
+            found = read_gradescope_results(key, facts)
+            self.results += [(keys, found) for keys in _list_submitters(facts) if found]
+        for name, content, moment in files:
+            if metadata is not None:
+                pieces = _take_gradescope(name, content, submissions)
+            else:
+                pieces = filter(None, [_take_by_name(name, content, moment, self._names)])
+            for piece in pieces:
+                yield self._look_up(piece)
+
+    def _look_up(self, piece: Piece) -> Piece:
+        """Add what Moodle's grading worksheet says about a piece: who it is, and when it came."""
+        found = _MOODLE.fullmatch(f"{piece.ticket}_")
+        row = self._rows.get(found["id"]) if found else None
+        if row is None:
+            return piece
+        keys = (*row.keys, *piece.keys)
+        if row.moment is None:
+            return replace(piece, keys=keys)
+        return replace(piece, keys=keys, moment=row.moment, source="system")
 
 
 File = tuple[str, bytes, datetime | None]
@@ -163,24 +229,24 @@ def _find_file_time(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
-def _read_files(files: Iterator[File], where: str) -> Iterator[Piece]:
-    """Recognise whose download it is, by its names, and turn each file into a piece."""
-    files = list(files)
-    metadata = next((f for f in files if PurePosixPath(f[0]).name == _METADATA), None)
-    submissions = _read_gradescope(metadata[1]) if metadata else {}
-    for name, content, moment in files:
-        if metadata is not None:
-            piece = _take_gradescope(name, content, submissions)
-        else:
-            piece = _take_by_name(name, content, moment)
-        if piece is None:
-            continue
-        label = f"{where}: {name}" if where else name
-        moment, source = _date(piece, content)
-        yield Piece(piece.name, content, label, piece.keys, moment, source, piece.ticket)
+def _unwrap(files: list[File], names: dict[str, str | None]) -> list[File]:
+    """Take off the one folder that a computer puts around what it unpacks or packs."""
+    tops = {PurePosixPath(name).parts[0] if "/" in name else "" for name, _, _ in files}
+    top = tops.pop() if len(tops) == 1 else ""
+    if not top or _normal(top) in names or _MOODLE.match(top):
+        return files
+    return [(name.partition("/")[2], content, moment) for name, content, moment in files]
 
 
-def _take_by_name(name: str, content: bytes, moment: datetime | None) -> Piece | None:
+def _find_packing(pieces: list[Piece]) -> bool:
+    """Do the files' times only say when the download was packed?"""
+    times = [piece.moment for piece in pieces if piece.moment and piece.source == "file"]
+    return bool(times) and max(times) - min(times) < _PACKING
+
+
+def _take_by_name(
+    name: str, content: bytes, moment: datetime | None, names: dict[str, str | None]
+) -> Piece | None:
     found = _MOODLE.fullmatch(name)
     if found:
         if found["kind"] != "file" or not found["file"]:
@@ -188,20 +254,34 @@ def _take_by_name(name: str, content: bytes, moment: datetime | None) -> Piece |
         ticket = f"{found['who']}_{found['id']}_assignsubmission_file"
         who = found["who"].rpartition("/")[2]
         return Piece(found["file"], content, name, (who,), moment, ticket=ticket.rpartition("/")[2])
-    base = PurePosixPath(name).name
+    parts = PurePosixPath(name).parts
+    if len(parts) > 1 and _normal(parts[0]) in names:  # a folder for each student
+        return Piece("/".join(parts[1:]), content, name, (parts[0],), moment)
+    base = parts[-1]
+    found = _BLACKBOARD.fullmatch(base)
+    if found:
+        return _take_blackboard(name, content, found) if found["file"] else None  # only a note
     found = _CANVAS.fullmatch(base)
     if found:
-        file = re.sub(
-            r"-\d+(?=\.[^.]+$)", "", found["file"]
-        )  # Canvas counts what is handed in again
+        # Canvas counts what is handed in again. All its files have the moment of the download.
+        file = re.sub(r"-\d+(?=\.[^.]+$)", "", found["file"])
         ticket = f"{found['who']}_{found['user']}_{found['sub']}"
-        return Piece(
-            file, content, name, (f"lms:{found['user']}", found["who"]), moment, ticket=ticket
-        )
-    parts = PurePosixPath(name).parts
-    if len(parts) > 1:  # a folder for each student
+        keys = (f"lms:{found['user']}", found["who"])
+        return Piece(file, content, name, keys, moment, "packing", ticket, bool(found["late"]))
+    if len(parts) > 1:
         return Piece("/".join(parts[1:]), content, name, (parts[0],), moment)
     return Piece(base, content, name, (f"start:{base}",), moment)
+
+
+def _take_blackboard(name: str, content: bytes, found: re.Match) -> Piece:
+    """Take `<assignment>_<login>_attempt_<time>_<file>`; either of the first two may hold a _."""
+    words = found["who"].split("_")
+    keys = tuple("_".join(words[start:]) for start in range(len(words)))
+    try:
+        moment = datetime.strptime(found["when"], "%Y-%m-%d-%H-%M-%S").astimezone(UTC)
+    except (ValueError, OverflowError):
+        moment = None
+    return Piece(found["file"], content, name, keys, moment, "system")
 
 
 def _read_gradescope(content: bytes) -> dict[str, dict]:
@@ -212,41 +292,43 @@ def _read_gradescope(content: bytes) -> dict[str, dict]:
         raise CourseError(f"{_METADATA} cannot be read: {str(problem).splitlines()[0]}.") from None
 
 
-def _take_gradescope(name: str, content: bytes, submissions: dict) -> Piece | None:
+def _list_submitters(facts) -> list[tuple[str, ...]]:
+    """Return what names each student of a submission; groups have several."""
+    people = facts.get(":submitters") if isinstance(facts, dict) else None
+    found = [
+        tuple(str(person[key]) for key in (":sid", ":email", ":name") if person.get(key))
+        for person in (people if isinstance(people, list) else [])
+        if isinstance(person, dict)
+    ]
+    return found or [()]
+
+
+def _take_gradescope(name: str, content: bytes, submissions: dict) -> list[Piece]:
     parts = PurePosixPath(name).parts
     key = next((part for part in parts if part in submissions), None)
     if key is None or parts[-1] == _METADATA:
-        return None
+        return []
     facts = submissions[key] if isinstance(submissions[key], dict) else {}
-    keys = []
-    for person in facts.get(":submitters") or []:
-        if isinstance(person, dict):
-            keys += [str(person.get(f":{kind}") or "") for kind in ("sid", "email", "name")]
-    moment = facts.get(":created_at")
-    if isinstance(moment, str):
-        try:
-            moment = datetime.fromisoformat(moment.replace(" UTC", "+00:00"))
-        except ValueError:
-            moment = None
-    moment = moment if isinstance(moment, datetime) else None
+    moment = read_gradescope_time(facts.get(":created_at"))
     inner = "/".join(parts[parts.index(key) + 1 :])
-    return Piece(inner, content, name, tuple(filter(None, keys)), moment, "system", key)
+    return [
+        Piece(inner, content, name, keys, moment, "system", key) for keys in _list_submitters(facts)
+    ]
 
 
-def _date(piece: Piece, content: bytes) -> tuple[datetime | None, str]:
+def _date(piece: Piece) -> tuple[datetime | None, str]:
     """Return when a file was handed in, and who says so."""
     if piece.source == "system" and piece.moment:
-        moment = piece.moment
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC), "system"
+        return piece.moment, "system"
     if piece.name.lower().endswith(".zip"):
         try:
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            with zipfile.ZipFile(io.BytesIO(piece.content)) as archive:
                 manifest = json.loads(archive.read(MANIFEST)[: 2**20])
             return datetime.fromisoformat(manifest["made"]).astimezone(UTC), "manifest"
         except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, RuntimeError,
                 NotImplementedError, OverflowError, RecursionError):  # fmt: skip
             pass
-    return piece.moment, "file"
+    return piece.moment, "packing" if piece.source == "packing" else "file"
 
 
 # -------------------------------------------------------------------------------------- matching
@@ -282,6 +364,11 @@ def _match(keys: tuple[str, ...], names: dict[str, str | None]) -> str | None:
     return None
 
 
+def _say_why_not(keys: tuple[str, ...], names: dict[str, str | None]) -> str:
+    several = any(_normal(key) in names for key in keys)
+    return "fits several on the roster" if several else "names nobody on the roster"
+
+
 def _normal(text: str) -> str:
     """Return a text without case, accents and punctuation: systems differ in all of these."""
     prefix = "lms:" if text.startswith("lms:") else ""
@@ -300,7 +387,10 @@ def _place(assignment: Assignment, student: str, piece: Piece, log: Log, done: C
     if not inner or PurePosixPath(inner).name == STAMP:
         return
     entries = log.entries.setdefault(student, {})
-    when = f"{piece.moment:%Y-%m-%d %H:%M:%S} UTC" if piece.moment else ""
+    is_dated = piece.moment is not None and piece.source != "packing"
+    when = f"{piece.moment:%Y-%m-%d %H:%M:%S} UTC" if is_dated else ""
+    if piece.late and not is_dated and student not in done.undated_late:
+        done.undated_late.append(student)
     path = folder / inner
     earlier = [
         name for name in entries if (folder / name).is_file() and _same(folder / name, piece)
@@ -322,8 +412,8 @@ def _place(assignment: Assignment, student: str, piece: Piece, log: Log, done: C
         if piece.moment:
             os.utime(path, (piece.moment.timestamp(),) * 2)
         name = path.relative_to(folder).as_posix()
-        entries[name] = {"time": when, "says": piece.source, "from": piece.label,
-                         "ticket": piece.ticket}  # fmt: skip
+        entries[name] = {"time": when, "says": piece.source if when else "",
+                         "from": piece.label, "ticket": piece.ticket}  # fmt: skip
         done.placed.append((student, name, f"{when}, said by the {piece.source}" if when else ""))
     times = [entry["time"] for entry in entries.values() if entry.get("time")]
     if times:

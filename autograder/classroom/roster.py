@@ -85,14 +85,8 @@ def read_roster(path: Path, assignment: Assignment) -> dict[str, Entry]:
 
 def _read(path: Path, assignment: Assignment) -> tuple[dict[str, Entry], str]:
     """Return a roster, and whose export it is (nothing for our own form)."""
-    text = _decode(path)
-    first, _, rest = text.partition("\n")
-    if first.strip().lower().startswith("sep="):  # Excel's own hint
-        text, first = rest, rest.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)  # spreadsheets write what their country uses
-    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
-    names = [(name or "").strip().lower() for name in rows.fieldnames or []]
-    rows.fieldnames = names
+    rows = open_table(path)
+    names = list(rows.fieldnames or [])
     system = _find_system(names)
     if not system:
         _require_our_columns(names, path)
@@ -112,6 +106,18 @@ def _read(path: Path, assignment: Assignment) -> tuple[dict[str, Entry], str]:
     if not roster:
         raise CourseError(f"{path} names no student.")
     return roster, system
+
+
+def open_table(path: Path) -> csv.DictReader:
+    """Open a CSV as spreadsheets of any country save it; its columns' names are in small letters."""
+    text = _decode(path)
+    first, _, rest = text.partition("\n")
+    if first.strip().lower().startswith("sep="):  # Excel's own hint
+        text, first = rest, rest.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)  # spreadsheets write what their country uses
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+    rows.fieldnames = [(name or "").strip().lower() for name in rows.fieldnames or []]
+    return rows
 
 
 def _decode(path: Path) -> str:

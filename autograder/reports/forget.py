@@ -55,11 +55,11 @@ def forget(course: Course, student: str, really: bool) -> list[str]:
 def _forget_collected(course: Course, student: str, really: bool) -> list[str]:
     told = []
     for assignment in course.assignments.values():
-        log = Log(assignment)
-        if log.entries.pop(student, None) is not None:
-            told.append(f"deleted: what {log.path} says about {student}")
-            if really:
-                log.write()
+        for log in (Log(assignment), Log(assignment, "-gradescope")):
+            if log.entries.pop(student, None) is not None:
+                told.append(f"deleted: what {log.path} says about {student}")
+                if really:
+                    log.write()
     return told
 
 

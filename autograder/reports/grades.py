@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.classroom.accounts import Account, account_for
+from autograder.classroom.collect import Log
 from autograder.classroom.gradebook import ClassGradebook, Mark, Submission
 from autograder.classroom.roster import Entry, compare, find_roster
 from autograder.course import Assignment, Course, CourseError
@@ -118,12 +119,26 @@ def work_out_grades(
     here = {account.student for account in accounts.values() if account.handed_in} | set(marks)
     roster = find_roster(assignment)
     people, notes = _choose_people(assignment, roster, sorted(here), track)
+    notes += _compare_with_gradescope(assignment, marks)
     grades = [
         _make_grade(assignment, entry, name, marks.get(entry.student, []), untouched,
                     submissions.get(entry.student), penalise, accounts.get(entry.student))
         for entry, name in people
     ]  # fmt: skip
     return grades, notes
+
+
+def _compare_with_gradescope(assignment: Assignment, marks: dict[str, list[Mark]]) -> list[str]:
+    """Say where a student saw other automatic points on Gradescope than the gradebook has."""
+    notes = []
+    for student, found in sorted(Log(assignment, "-gradescope").entries.items()):
+        here = sum(mark.auto or 0.0 for mark in marks.get(student, []) if not mark.written)
+        if student in marks and abs(here - found["score"]) > 0.005:
+            notes.append(
+                f"{student} saw {found['score']:g} automatic points on Gradescope; the gradebook has "
+                f"{here:g}."
+            )
+    return notes
 
 
 def require_marked(grades: list[Grade]) -> None:

@@ -34,6 +34,10 @@ def _tell(assignment: Assignment, student: str) -> list[str]:
     for name, entry in Log(assignment).entries.get(student, {}).items():
         said = f", said by the {entry['says']}" if entry.get("says") else ""
         events.append((entry.get("time", ""), f"handed in {name} ({entry.get('from', '')}{said})"))
+    elsewhere = Log(assignment, "-gradescope").entries.get(student)
+    if elsewhere:
+        words = f"Gradescope's own run gave {elsewhere['score']:g} ({elsewhere['submission']})"
+        events.append((elsewhere["time"], words))
     for line in read_history(assignment.course, student):
         if line["assignment"] == assignment.name:
             events += _tell_grading(student, line)

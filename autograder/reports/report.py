@@ -22,6 +22,7 @@ from autograder.files import replace_file
 from autograder.grading.grade import read_result
 from autograder.reports.examples import find_codes, make_anonymous
 from autograder.reports.similarity import Pair, Work, find_pairs, read_work
+from autograder.terminal import track
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def gather(assignment: Assignment, path: Path, anonymous: bool = False) -> Class
     works: list[Work] = []
     exercises = {(e.notebook, e.name): e for e in facts.exercises}
     isolation = set()
-    for student in sorted(graded):
+    for student in track(sorted(graded), "reading the class"):
         for name, blueprint in blueprints.items():
             found = _read(graded[student] / f"{name}.ipynb")
             if found is None:

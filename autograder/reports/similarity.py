@@ -13,6 +13,7 @@ import math
 import re
 import tokenize
 from collections import Counter, defaultdict
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
@@ -24,6 +25,7 @@ _FEWEST = 15  # passages that two must share beyond the usual
 _SHARE = 0.75  # of what is unusual in the smaller work
 _FEW = 3  # students, or this share of a large class, may share a passage before it is usual
 _FEW_SHARE = 0.05
+_HALF = 0.5  # of what two say in words, for them to be copies of one text
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,12 @@ def _compare_all(works: list[Work]) -> list[Pair]:
         }
         for work in works
     }
-    all_of = {student: frozenset().union(*cells.values()) for student, cells in passages.items()}
-    # Works that are the same in everything count once: many copies do not make a passage usual.
-    spread = Counter(itertools.chain.from_iterable(set(all_of.values())))
+    all_of = {student: _join(cells, "") for student, cells in passages.items()}
+    # Copies count once: however many there are, they do not make a passage usual.
+    groups = _group_copies(passages)
+    spread = Counter(itertools.chain.from_iterable(
+        frozenset().union(*(all_of[student] for student in group)) for group in groups
+    ))  # fmt: skip
     few = max(_FEW, math.floor(_FEW_SHARE * len(works)))
     rare = {
         student: {passage for passage in found if spread[passage] <= few}
@@ -109,6 +114,39 @@ def _compare_all(works: list[Work]) -> list[Pair]:
             )
             pairs.append(Pair(works[0].notebook, by_name[one], by_name[other], share, cells))
     return pairs
+
+
+def _group_copies(passages: dict[str, dict[str, set]]) -> list[set[str]]:
+    """Put students together whose works are the same, but for light changes.
+
+    Right code is short, and honest people write it alike; so what half of the class wrote does not
+    count. Two who agree in half of what they say in words have not written it apart.
+    """
+    everything = {student: _join(cells, "") for student, cells in passages.items()}
+    words = {student: _join(cells, "answer") for student, cells in passages.items()}
+    spread = Counter(itertools.chain.from_iterable(set(everything.values())))
+    unusual = {
+        student: {passage for passage in found if spread[passage] <= max(_FEW, len(passages) / 2)}
+        for student, found in everything.items()
+    }
+    groups = {student: {student} for student in passages}
+    for one, other in itertools.combinations(passages, 2):
+        if groups[one] is not groups[other] and (
+            everything[one] == everything[other]
+            or _agree(unusual[one], unusual[other], _SHARE)
+            or _agree(words[one], words[other], _HALF)
+        ):
+            groups[one] |= groups[other]
+            groups.update(dict.fromkeys(groups[other], groups[one]))
+    return list({id(group): group for group in groups.values()}.values())
+
+
+def _join(cells: dict[str, set], start: str) -> frozenset:
+    return frozenset().union(*(found for name, found in cells.items() if name.startswith(start)))
+
+
+def _agree(one: Set, other: Set, share: float) -> bool:
+    return len(one & other) >= max(_FEWEST, share * max(len(one), len(other)))
 
 
 def _find_passages(text: str, is_code: bool) -> set[tuple[str, ...]]:

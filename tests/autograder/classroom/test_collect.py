@@ -10,9 +10,11 @@ import pytest
 
 from autograder.blueprint import load_blueprints
 from autograder.classroom.collect import Log, collect
+from autograder.classroom.gradebook import Mark
 from autograder.classroom.roster import read_roster
 from autograder.course import CourseError
 from autograder.intake.arrivals import find_students, settle
+from autograder.reports.grades import _compare_with_gradescope
 from tests.autograder.classroom.classes import grading_into
 from tests.autograder.intake.odd_students import FIRST, make_odd_students, put
 from tests.conftest import run_autograder
@@ -104,13 +106,13 @@ def test_moodles_zip_and_what_is_handed_in_again(enrolled, tmp_path):
     folder, assignment = enrolled
     first = pack(tmp_path / "all.zip", {
         "Ada Lund_5001_assignsubmission_file_/work.ipynb": "one",
-        "Jörg Müller_5002_assignsubmission_file_work.ipynb": "his",
+        "Jörg Müller_5002_assignsubmission_file_work.ipynb": ("his", (2030, 2, 27, 9, 0, 0)),
         "Ada Lund_5001_assignsubmission_onlinetext_/onlinetext.html": "<p>hello",
         "Mallory Who_5003_assignsubmission_file_/work.ipynb": "whose",
     })  # fmt: skip
     done = collect(assignment, [first])
     assert [label.rpartition(": ")[2] for label in done.unmatched] == [
-        "Mallory Who_5003_assignsubmission_file_/work.ipynb"
+        "Mallory Who_5003_assignsubmission_file_/work.ipynb names nobody on the roster"
     ]
     assert names(folder, "alund") == ["timestamp.txt", "work.ipynb"]
     expected = datetime(2030, 3, 1, 12).astimezone(UTC)
@@ -118,7 +120,7 @@ def test_moodles_zip_and_what_is_handed_in_again(enrolled, tmp_path):
     assert Log(assignment).entries["alund"]["work.ipynb"]["says"] == "file"
     again = pack(tmp_path / "later.zip", {
         "Ada Lund_5001_assignsubmission_file_/work.ipynb": "two",
-        "Jörg Müller_5002_assignsubmission_file_work.ipynb": "his",
+        "Jörg Müller_5002_assignsubmission_file_work.ipynb": ("his", (2030, 2, 27, 9, 0, 0)),
     }, when=(2030, 3, 9, 12, 0, 0))  # fmt: skip
     done = collect(assignment, [again])
     assert done.known == 1 and len(done.placed) == 1
@@ -171,8 +173,7 @@ def test_nothing_leaves_the_students_folder(enrolled, tmp_path):
     })  # fmt: skip
     collect(assignment, [evil])
     assert not list(tmp_path.glob("evil.ipynb")) and not list(folder.glob("*.ipynb"))
-    assert names(folder, "alund") == ["evil.ipynb", "timestamp.txt"]
-    assert not stamp(folder, "alund").startswith("1999")
+    assert names(folder, "alund") == ["evil.ipynb"], "no moment that a student wrote"
 
 
 def test_the_command_says_what_is_missing(grading, tmp_path):
@@ -185,6 +186,102 @@ def test_the_command_says_what_is_missing(grading, tmp_path):
     (tmp_path / "b.zip").write_bytes(b"no zip")
     done = run_autograder("collect", tmp_path / "b.zip", COURSE_GRADING=str(grading[0]))
     assert "cannot be read as a zip file" in done.stderr
+
+
+# --------------------------------------------------- the names and times that systems really write
+
+
+def test_the_moment_of_the_download_is_nobodys_moment_of_handing_in(enrolled, tmp_path):
+    """Moodle since 4.1, with no _ after the folder's name, and Canvas pack everything with that."""
+    folder, assignment = enrolled
+    done = collect(assignment, [pack(tmp_path / "moodle.zip", {
+        "Ada Lund_5001_assignsubmission_file/week 3/1.ipynb": "one",
+        "Jörg Müller_5002_assignsubmission_file/1.ipynb": ("two", (2030, 3, 1, 12, 4, 0)),
+    })])  # fmt: skip
+    assert not done.unmatched and names(folder, "alund") == ["week 3/1.ipynb"]
+    assert not any(when for _, _, when in done.placed)
+    canvas = pack(tmp_path / "canvas.zip", {"lundada_LATE_101_7001_2.ipynb": "late"})
+    done = run_autograder("collect", canvas, COURSE_GRADING=str(folder))
+    assert done.returncode == 0 and "calls work of alund late" in done.stdout
+    assert "when is not known" in done.stdout and "timestamp.txt" not in names(folder, "alund")
+
+
+@pytest.mark.parametrize(
+    "written", ["Wednesday, 10 June 2026, 2:14 PM", "Wednesday, June 10, 2026, 2:14 PM", "10 June 2026, 14:14"]
+)  # fmt: skip
+def test_moodles_worksheet_says_who_and_when(enrolled, tmp_path, written, monkeypatch):
+    folder, assignment = enrolled
+    sheet = tmp_path / "Grades-CS-1.csv"
+    head = "Identifier,Full name,ID number,Email address,Status,Last modified (submission)\n"
+    rows = f'Participant 5001,Ada Lund,s-1,a@x.org,"Submitted, 3 mins late","{written}"\n'
+    sheet.write_text(
+        head + rows + "Participant 5002,Jörg Müller,s-2,j@x.org,No submission,-\n", "utf-8-sig"
+    )
+    blind = pack(tmp_path / "all.zip", {"Participant_5001_assignsubmission_file/1.ipynb": "x"})
+    assert collect(assignment, [blind]).unmatched, "a number alone names nobody"
+    assert not collect(assignment, [sheet, blind]).unmatched
+    expected = datetime(2026, 6, 10, 14, 14).astimezone(UTC)
+    assert stamp(folder, "alund") == f"{expected:%Y-%m-%d %H:%M:%S} UTC"
+    sheet.write_text(head + rows.replace(written, "neulich"), "utf-8")
+    with pytest.raises(CourseError, match="line 2: 'neulich' is no time"):
+        collect(assignment, [sheet, blind])
+
+
+def test_blackboards_names_and_a_folder_around_everything(enrolled, tmp_path):
+    folder, assignment = enrolled
+    export = pack(tmp_path / "gradebook.zip", {
+        "gradebook_X/Attention_week 1_alund_attempt_2030-02-27-09-30-00.txt": "Name: Ada",
+        "gradebook_X/Attention_week 1_alund_attempt_2030-02-27-09-30-00_1_query_crafting.ipynb": "hers",
+        "gradebook_X/Attention_week 1_jmueller_attempt_2030-02-28-09-30-00_my_1_2_try.ipynb": "his",
+    })  # fmt: skip
+    assert not collect(assignment, [export]).unmatched
+    assert names(folder, "alund") == ["1_query_crafting.ipynb", "timestamp.txt"]
+    assert names(folder, "jmueller") == ["my_1_2_try.ipynb", "timestamp.txt"]
+    expected = datetime(2030, 2, 27, 9, 30).astimezone(UTC)
+    assert stamp(folder, "alund") == f"{expected:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def test_a_students_own_folder_is_not_taken_for_canvas_and_namesakes_are_said(grading, tmp_path):
+    folder, assignment = grading
+    (folder / "roster.csv").write_text("student,name\nada,Ada Lund\nada2,Ada Lund\n", "utf-8")
+    loose = tmp_path / "mail"
+    (loose / "ada").mkdir(parents=True)
+    (loose / "ada" / "task_1_2_mine.ipynb").write_text("x")
+    (loose / "Ada Lund.ipynb").write_text("whose?")
+    done = collect(assignment, [loose])
+    assert names(folder, "ada") == ["task_1_2_mine.ipynb", "timestamp.txt"]
+    zipped = pack(tmp_path / "m.zip", {"Ada Lund_9_assignsubmission_file/a.ipynb": "x"})
+    assert collect(assignment, [zipped]).unmatched[0].endswith("fits several on the roster")
+    assert len(done.unmatched) == 1
+
+
+def test_gradescopes_points_come_back_for_each_of_a_group(enrolled, tmp_path):
+    folder, assignment = enrolled
+    metadata = (
+        "submission_9:\n  :submitters:\n  - :name: Ada Lund\n    :sid: s-1\n"
+        "  - :name: Jörg Müller\n    :email: j@x.org\n"
+        "  :created_at: 2030-04-01 08:00:00.000 Z\n  :score: 40.0\n  :results:\n    tests:\n"
+        "    - {name: 'Query crafting: a', score: 2.0, max_score: 2.0}\n"
+        "    - {name: 'Query crafting: b', score: 1.0, max_score: 2.0}\n"
+        "    - {name: What arrived, output: hello}\n"
+        "submission_10: nonsense\n"
+    )
+    export = pack(tmp_path / "assignment_export.zip", {
+        "assignment_1_export/submission_metadata.yml": metadata,
+        "assignment_1_export/submission_9/1_query_crafting.ipynb": "both",
+    })  # fmt: skip
+    done = run_autograder("collect", export, COURSE_GRADING=str(folder))
+    assert done.returncode == 0 and "Gradescope's points of 2 students were kept" in done.stdout
+    assert names(folder, "alund") == names(folder, "jmueller")
+    kept = Log(assignment, "-gradescope").entries
+    assert kept["alund"]["score"] == kept["jmueller"]["score"] == 3.0
+    assert "Gradescope's own run gave 3 (submission_9)" in run_autograder(
+        "history", "alund", COURSE_GRADING=str(folder)).stdout  # fmt: skip
+    marks = {"alund": [Mark("alund", FIRST, "test_a", 2, 2.0, None, None, False, False)]}
+    assert _compare_with_gradescope(assignment, marks) == [
+        "alund saw 3 automatic points on Gradescope; the gradebook has 2."
+    ]
+    assert not Log(assignment).entries["alund"].keys() - {"1_query_crafting.ipynb"}
 
 
 # ------------------------------------------------------------------------- the odd students again
@@ -225,4 +322,7 @@ def test_odd_students_through_a_download(grading, tmp_path, system):
         worse = "q_select_first = 0" in code
         assert worse == (student.earns[FIRST] < kit[FIRST].auto_points), student.name
         assert code != kit[FIRST].find("q_select_first").release.source, student.name
-        assert os.path.exists(place / "timestamp.txt")
+        dated = system == "moodle" or any(
+            name.endswith(".zip") for name in names(folder, student.name)
+        )
+        assert dated or not os.path.exists(place / "timestamp.txt"), "Canvas does not say when"

@@ -168,6 +168,22 @@ def test_renamed_copies_are_found_and_common_answers_are_not():
     assert len(alike) == 10, "five copies are ten pairs: many of them do not make it usual"
 
 
+def test_lightly_edited_copies_are_found_however_many_there_are():
+    common = "def f(x):\n    return x.softmax(-1) @ torch.ones(3, 3) + x.sum(dim=-1, keepdim=True)"
+    honest = [
+        Work(f"s{i}", "n", {"f": common, "answer_1": " ".join(f"w{i}x{j}" for j in range(90))})
+        for i in range(6)
+    ]
+    text = [f"t{j}" for j in range(90)]
+    copies = []
+    for number in range(5):  # each changes another word of one text, and adds a line of code
+        edited = [f"e{number}" if j == 17 * number else word for j, word in enumerate(text)]
+        cells = {"f": f"{common}\n\nextra_{number} = {number}", "answer_1": " ".join(edited)}
+        copies.append(Work(f"copy{number}", "n", cells))
+    alike = {(pair.one.student, pair.other.student) for pair in find_pairs([*honest, *copies])}
+    assert len(alike) == 10 and all(name.startswith("copy") for pair in alike for name in pair)
+
+
 def test_a_made_up_class_is_the_same_for_a_seed_and_has_everything_in_it(assignment):
     blueprints = [load_blueprint(assignment, p.name) for p in assignment.notebooks]
     tracks = list(assignment.course.tracks)
