@@ -190,11 +190,11 @@ def test_judging_leaves_the_namespace_as_it_was():
 
     namespace = finetune_roberta.make_namespace(*RIGHT)
     namespace["SST2Dataset"].tokenizer = "the learner's own"
-    before = dict(namespace)
+    before, gpu = dict(namespace), torch.cuda.is_available()
     for name in NAMES:
         judge_in_kernel(name, namespace)
     assert namespace == before and namespace["SST2Dataset"].tokenizer == "the learner's own"
-    assert not torch.cuda.is_available() and torch.is_grad_enabled()
+    assert torch.cuda.is_available() is gpu and torch.is_grad_enabled()
 
 
 def test_grading_inside_the_notebook_gives_the_same(monkeypatch):
