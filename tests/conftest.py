@@ -31,6 +31,12 @@ def pytest_configure(config):
     ending.watch(config)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with what is marked `long`, so that both workers have something to do to the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(scope="session")
 def course():
     return load_course(ROOT)

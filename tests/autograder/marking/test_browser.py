@@ -11,7 +11,7 @@ from tests.autograder.marking.conftest import NOTEBOOK, marking_in
 from tests.autograder.marking.servers import TOKEN, serving
 from tests.conftest import run_nbgrader
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.xdist_group("desk in a browser")]
 
 GIVEN = [(("1",), "1"), (("1", "2"), "2"), (("2", "+"), "1.5"), (("1", "2", "-"), "1.5")]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -182,7 +182,7 @@ def test_formgrader_shows_the_same_marks(desk_server, chromium):
         given = page.locator(f"input.score[id='{cell}']")
         given.first.wait_for()
         shoot(page, "formgrader")
-        for _ in range(100):
+        for _ in range(300):  # a minute
             if given.first.input_value():
                 break
             page.wait_for_timeout(200)
@@ -306,7 +306,7 @@ def test_a_closed_page_gives_its_answer_back(desk_server, chromium):
         held = book.execute("select marker, code, until from desk_lease").fetchall()
         assert book.execute(count).fetchone() == (1,), (page.url, held)
         page.goto(f"{address}/desk/attention")
-        for _ in range(50):
+        for _ in range(600):  # a minute, on a busy machine
             if sqlite3.connect(folder / "gradebook.db").execute(count).fetchone() == (0,):
                 break
             page.wait_for_timeout(100)
