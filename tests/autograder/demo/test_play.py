@@ -17,7 +17,7 @@ SHOWN = {
     "hana": (["0 / {total}", "6 of 6 still open"], []),
     "lena": (["not handed in"], []),
 }
-FEW = ("ada", "fatima", "goran", "hana", "lena")
+FEW = ("ada", "goran", "lena")
 
 
 @pytest.mark.long
@@ -37,7 +37,7 @@ def test_the_demo_plays_a_class_through_and_leaves_no_trace(
     done = run_autograder("demo", COLUMNS="110")
     assert done.returncode == 0, done.stdout + done.stderr
     people = [persona.name for persona in make_class([blueprint])]
-    assert len(people) >= 5
+    assert len(people) >= 3
     table = done.stdout[done.stdout.index("The class") :]
     split = table.index("Attention at work")
     total = sum(plan.auto for plan in assignment.notebooks)
