@@ -34,14 +34,14 @@ build: .venv/.ready   ## notebooks/ -> source/ and release/
 # tests/ending.py then names the test.
 TEST_MINUTES ?= 40
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -q --run-limit $(TEST_MINUTES)
-SIDE_BY_SIDE := -n 2 --dist loadgroup --max-worker-restart=0
+# Groups in the order of collection: what is marked `long` is collected first.
+SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder --max-worker-restart=0
 
 test: .venv/.ready    ## lint, check what is built, run all tests a contributor needs
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m autograder build --check
-	@$(PYTEST) $(SIDE_BY_SIDE) -m "not soak and not browser"
-	@$(PYTEST) -m "browser and not soak"  # alone: a person has the machine to themselves
+	@$(PYTEST) $(SIDE_BY_SIDE) -m "not soak"
 
 soak: .venv/.ready    ## the long tests
 	@$(PYTEST) --run-limit 240 -m soak

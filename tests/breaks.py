@@ -3,12 +3,14 @@
     python tests/breaks.py              # all of them; exit status 1 below 90 %
     python tests/breaks.py judge kept   # those whose room or old text holds one of these words
 
-Each break is one replacement in a copy of the repository; then the tests of the room run there until
-the first failure. A break that nothing notices asks for a test.
+Each break is one replacement in a copy of the repository. The test that should notice it runs there first
+and, if it does not, the tests of the room, until the first failure. A break that nothing notices asks for
+a test.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import shutil
@@ -51,17 +53,16 @@ LEAKS = "autograder/authoring/leaks.py"
 
 # The tests of each room, the quick ones first.
 TESTS = {
-    "grades": ["classroom/test_roster.py", "reports/test_grades.py"],
-    "publish": ["authoring/test_publish.py", "authoring/test_build.py"],
-    "intake": ["intake/test_restore.py", "intake/test_unzip.py", "intake/test_gather.py",
-               "intake/test_arrivals.py", "intake/test_colab_export.py", "intake/test_damage.py"],
-    "judge": ["grading/test_judge.py", "grading/test_judges.py", "grading/test_secret.py", "grading/test_kept_outputs.py",
+    "grades": ("classroom/test_roster.py", "reports/test_grades.py"),
+    "publish": ("authoring/test_publish.py", "authoring/test_build.py"),
+    "intake": ("intake/test_restore.py", "intake/test_unzip.py", "intake/test_gather.py",
+               "intake/test_arrivals.py", "intake/test_colab_export.py", "intake/test_damage.py"),
+    "judge": ("grading/test_judge.py", "grading/test_judges.py", "grading/test_secret.py", "grading/test_kept_outputs.py",
               "grading/test_borrowed.py",
               "exercises/test_attention_from_scratch.py", "../attacks/test_pages.py",
-              "grading/test_grade.py", "exercises/test_attention_graded.py"],
-    "kernel": ["kernel/test_wire.py", "kernel/test_session.py", "kernel/test_nursery.py",
-               "kernel/test_budgets.py",
-               "../attacks/test_attacks.py"],
+              "grading/test_grade.py", "exercises/test_attention_graded.py"),
+    "kernel": ("kernel/test_wire.py", "kernel/test_session.py", "kernel/test_nursery.py",
+               "kernel/test_budgets.py", "../attacks/test_attacks.py"),
 }  # fmt: skip
 
 
@@ -71,6 +72,7 @@ class Break:
     file: str
     old: str
     new: str
+    guard: str = ""  # the test that should notice: file and name, below tests/autograder
 
 
 BREAKS = [
@@ -180,9 +182,9 @@ def main(words: list[str]) -> int:
         outcomes = []
         for room in TESTS:
             broken_here = [broken for broken in chosen if broken.room == room]
-            failed, by = run_tests(TESTS[room], copy) if broken_here else (False, "")
-            if failed:
-                sys.exit(f"{room}: its tests fail without any break, so they notice nothing: {by}")
+            guards = sorted({broken.guard for broken in broken_here if broken.guard})
+            if guards:
+                check_unbroken(tuple(guards), copy)
             outcomes += [(broken, *try_break(broken, copy)) for broken in broken_here]
     missed = [broken for broken, noticed, _ in outcomes if not noticed]
     noticed = len(outcomes) - len(missed)
@@ -205,25 +207,42 @@ def copy_repository(target: Path) -> None:
     subprocess.run(["git", "add", "-A"], cwd=target, check=True)
 
 
+@functools.cache
+def check_unbroken(tests: tuple[str, ...], copy: Path) -> None:
+    """Stop where tests fail without any break: they would notice nothing."""
+    failed, by = run_tests(tests, copy)
+    if failed:
+        sys.exit(f"A test fails without any break, so it notices nothing: {by}")
+
+
 def try_break(broken: Break, copy: Path) -> tuple[bool, str]:
-    """Break the copy, run the room's tests, mend it; return whether they noticed, and which."""
-    path = copy / broken.file
-    whole = path.read_text("utf-8")
-    if whole.count(broken.old) != 1:
-        sys.exit(f"{broken.file} holds {whole.count(broken.old)} times: {broken.old!r}")
-    path.write_text(whole.replace(broken.old, broken.new), "utf-8")
+    """Try one break on its guard and then on its room; return whether they noticed, and which."""
     began = time.monotonic()
-    try:
-        noticed, by = run_tests(TESTS[broken.room], copy)
-    finally:
-        path.write_text(whole, "utf-8")
+    noticed, by = False, ""
+    if broken.guard:
+        noticed, by = run_broken((broken.guard,), broken, copy)
+    if not noticed:
+        check_unbroken(TESTS[broken.room], copy)
+        noticed, by = run_broken(TESTS[broken.room], broken, copy)
     sign = "noticed    " if noticed else "NOT NOTICED"
     print(f"{sign} {time.monotonic() - began:4.0f} s  {broken.room}: "
           f"{broken.old.strip()[:60]!r}  {by}", flush=True)  # fmt: skip
     return noticed, by
 
 
-def run_tests(tests: list[str], copy: Path) -> tuple[bool, str]:
+def run_broken(tests: tuple[str, ...], broken: Break, copy: Path) -> tuple[bool, str]:
+    path = copy / broken.file
+    whole = path.read_text("utf-8")
+    if whole.count(broken.old) != 1:
+        sys.exit(f"{broken.file} holds {whole.count(broken.old)} times: {broken.old!r}")
+    path.write_text(whole.replace(broken.old, broken.new), "utf-8")
+    try:
+        return run_tests(tests, copy)
+    finally:
+        path.write_text(whole, "utf-8")
+
+
+def run_tests(tests: tuple[str, ...], copy: Path) -> tuple[bool, str]:
     """Run tests of the copy in a fork of this process, which has imported what takes seconds."""
     told = copy.parent / "told.txt"
     process = os.fork()
@@ -247,7 +266,7 @@ def run_tests(tests: list[str], copy: Path) -> tuple[bool, str]:
     return code != 0, failed[0].split(" - ")[0] if failed else ""
 
 
-def _run_pytest(tests: list[str], copy: Path, told: Path) -> None:
+def _run_pytest(tests: tuple[str, ...], copy: Path, told: Path) -> None:
     code = 1
     try:
         for stream in (1, 2):

@@ -21,7 +21,11 @@ from autograder.course import load_assignment
 from course_utils import __version__ as VERSION
 from tests.conftest import ROOT
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.long,
+    pytest.mark.xdist_group("notebooks in a browser"),
+]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = [
@@ -98,7 +102,7 @@ def page(lab):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         page = browser.new_page(viewport={"width": 1200, "height": 1400})
-        page.set_default_timeout(120_000)
+        page.set_default_timeout(300_000)  # other tests run beside this one
         open_notebook(page, lab, "1_query_crafting", "Query crafting")
         yield page
         browser.close()
@@ -209,15 +213,22 @@ def test_a_wrong_and_a_right_answer_are_told_apart(page):
 @pytest.mark.parametrize(
     "name, heading, until, figures",
     [
-        (
+        pytest.param(
             "2_attention_from_scratch",
             "Attention from scratch, and a GPT around it",
             "development perplexity, mean over documents",
             4,
+            id="2",
         ),
-        ("3_finetune_roberta", "Finetuning RoBERTa", "accuracy", 1),
+        pytest.param(
+            "3_finetune_roberta",
+            "Finetuning RoBERTa",
+            "accuracy",
+            1,
+            id="3",
+            marks=pytest.mark.soak,  # another training, shown by the same means
+        ),
     ],
-    ids=["2", "3"],
 )
 def test_the_other_notebooks_run_and_show_figures_and_progress(
     page, lab, name, heading, until, figures

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, pytest_collection_modifyitems
 
 CONFTEST = """
 from tests import ending
@@ -27,7 +27,7 @@ def test_dying(n):
 @pytest.mark.parametrize("n", range(60))
 @pytest.mark.xdist_group("living")
 def test_living(n):
-    time.sleep(1)
+    time.sleep(5)
 """
 HANGS = "import time\ndef test_hanging():\n    time.sleep(600)\ndef test_quick():\n    pass\n"
 
@@ -43,7 +43,7 @@ def run_suite(folder, text, *options):
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": ""},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
     )
     return done.returncode, done.stdout + done.stderr, time.monotonic() - began
 
@@ -55,14 +55,17 @@ def test_a_worker_that_dies_ends_the_run_and_its_test_is_named(tmp_path):
     assert re.search(r"ENDED: a test process died in \S*::test_dying\[2\]", words)
     assert re.search(r"FAILED \S*::test_dying\[2\]", words)
     assert "test_dying[1]" not in words and "test_living" not in words
-    assert seconds < 45, "the other worker's 60 seconds were waited for"
+    assert seconds < 240, "the other worker's 300 seconds were waited for"
 
 
-@pytest.mark.parametrize(("workers", "minutes"), [(0, 0.1), (2, 0.3)])  # with time to begin
-def test_a_run_that_hangs_ends_by_its_own_limit(tmp_path, workers, minutes):
-    options = ("-n", workers, "--dist", "loadgroup", "--run-limit", minutes)
-    status, words, _ = run_suite(tmp_path, HANGS, *map(str, options))
-    assert status == 1
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_run_that_hangs_ends_by_its_own_limit(tmp_path, workers):
+    for minutes in (0.1, 0.3, 2):  # a busy machine takes longer to begin
+        options = ("-n", workers, "--dist", "loadgroup", "--run-limit", minutes)
+        status, words, _ = run_suite(tmp_path, HANGS, *map(str, options))
+        assert status == 1
+        if "under way: no test" not in words:
+            break
     assert re.search(rf"longer than {minutes} minutes; under way: \S*::test_hanging", words)
     assert "test_quick" not in words
 
@@ -70,3 +73,13 @@ def test_a_run_that_hangs_ends_by_its_own_limit(tmp_path, workers, minutes):
 def test_without_workers_nothing_of_xdist_is_needed(tmp_path):
     status, words, _ = run_suite(tmp_path, "def test_quick(): pass\n", "-p", "no:xdist")
     assert status == 0 and "1 passed" in words
+
+
+def test_what_is_marked_long_comes_first_and_the_rest_stays_in_order():
+    class Item(str):
+        def get_closest_marker(self, name):
+            return name if self.startswith(name) else None
+
+    items = [Item(name) for name in ("b", "long 2", "a", "long 1", "c")]
+    pytest_collection_modifyitems(items)
+    assert items == ["long 2", "long 1", "b", "a", "c"]

@@ -40,6 +40,7 @@ def execute(path, folder, monkeypatch, until=None):
     return notebook, errors
 
 
+@pytest.mark.long
 @every_notebook
 def test_the_instructors_notebook_runs_from_top_to_bottom(assignment, name, tmp_path, monkeypatch):
     _, errors = execute(assignment.source / f"{name}.ipynb", tmp_path, monkeypatch)

@@ -31,7 +31,7 @@ from tests.attacks.probes import (
 )
 from tests.conftest import ROOT
 
-pytestmark = pytest.mark.xdist_group("attacks")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("attacks")]
 
 TOKEN = "hf_what_nobody_may_see"
 
@@ -101,19 +101,26 @@ NEEDS_WALLS = {
 }  # fmt: skip
 
 
+WITHOUT_WALLS = [
+    attack
+    for attack in ATTACKS
+    if not attack.walls and attack.seconds >= 10 and attack.name not in NEEDS_WALLS
+]
+EACH = 3  # of these, every third; `make soak` tries them all
+
+
 @pytest.fixture(scope="module")
-def passes(world, assignment, tmp_path_factory):
-    """Return (attack, with walls?) -> what came of it; a few at a time, for most of them wait."""
-    blueprint = load_blueprint(assignment, "1_query_crafting")
+def passes(play_all):
+    """Return (attack, with walls?) -> what came of it."""
     strong = measure_isolation().level == "walls"
     plans = [(attack, True) for attack in ATTACKS if strong or not attack.walls]
-    plans += [
-        (attack, False)
-        for attack in ATTACKS
-        if not attack.walls and attack.seconds >= 10 and attack.name not in NEEDS_WALLS
-    ]
-    # Those that use all there is up to their last second come first, the quick ones fill the gaps.
-    plans.sort(key=lambda plan: not (plan[0].walls or plan[0].seconds < 10))
+    return play_all(plans + [(attack, False) for attack in WITHOUT_WALLS[::EACH]])
+
+
+@pytest.fixture(scope="module")
+def play_all(world, assignment, tmp_path_factory):
+    """Return a function that plays plans, a few at a time, for most of them wait."""
+    blueprint = load_blueprint(assignment, "1_query_crafting")
     folder = tmp_path_factory.mktemp("submissions")
     mine = threading.local()  # both passes run side by side, so each thread has a switch of its own
     describe = session._WalledSpecs.get_kernel_spec
@@ -127,10 +134,15 @@ def passes(world, assignment, tmp_path_factory):
         attack, mine.walls = plan
         return submit(attack, world, blueprint, folder / f"{attack.name}-{mine.walls}")
 
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(4) as pool:
-        patch.setattr(session._WalledSpecs, "get_kernel_spec", describe_with_or_without)
-        results = list(pool.map(play, plans))
-    return {(a.name, w): found for (a, w), found in zip(plans, results, strict=True)}
+    def play_all(plans):
+        # Those that use all there is up to their last second come first, the quick ones fill gaps.
+        plans = sorted(plans, key=lambda plan: not (plan[0].walls or plan[0].seconds < 10))
+        with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(4) as pool:
+            patch.setattr(session._WalledSpecs, "get_kernel_spec", describe_with_or_without)
+            results = list(pool.map(play, plans))
+        return {(a.name, w): found for (a, w), found in zip(plans, results, strict=True)}
+
+    return play_all
 
 
 @pytest.fixture(scope="module")
@@ -246,11 +258,20 @@ def test_an_honest_submission_is_graded_after_all_of_this(outcomes, blueprint, t
     assert grade_notebook(restored, blueprint, tmp_path).score == 12.0
 
 
-def test_without_namespaces_what_needs_no_walls_still_holds(passes):
+def check_without_walls(passes):
     without = {name: found for (name, walls), found in passes.items() if not walls}
-    assert len(without) >= 20
     for name, (result, notebook) in without.items():
         assert result.score == 0.0 and not find_loot(notebook), name
+    return len(without)
+
+
+def test_without_namespaces_what_needs_no_walls_still_holds(passes):
+    assert check_without_walls(passes) >= 15
+
+
+@pytest.mark.soak
+def test_without_namespaces_every_attack_that_needs_no_walls_gains_nothing(play_all):
+    assert check_without_walls(play_all([(attack, False) for attack in WITHOUT_WALLS])) >= 40
 
 
 def test_a_kernel_cannot_see_what_it_should_not(tmp_path):

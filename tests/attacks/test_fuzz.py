@@ -155,7 +155,7 @@ def try_submissions(tmp_path, blueprint, count):
 
 
 def test_generated_submissions_never_escape(tmp_path, blueprint):
-    try_submissions(tmp_path, blueprint, 60)
+    try_submissions(tmp_path, blueprint, 30)
 
 
 @pytest.mark.soak

@@ -2,13 +2,15 @@
 
 import importlib
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
 from autograder.bench import environments, matrix, public_checks
 from autograder.bench.environments import Python
 from autograder.course import CourseError
-from tests.conftest import ROOT
+from tests.conftest import ROOT, run_python
 
 OLD, NEW = (Python(ROOT / "python", (3, minor, 1)) for minor in (10, 12))
 
@@ -56,6 +58,29 @@ def test_pythons_are_found_on_the_path_and_under_pyenv(tmp_path, monkeypatch):
     found = {python.name: python.full_name for python in environments.find_pythons(ROOT)}
     assert found["3.12"] == "3.12.4" and "3.11" in found
     assert "3.9" not in found and "3.13" not in found
+
+
+def test_a_package_that_is_here_is_taken_with_all_it_needs_and_nothing_else(tmp_path):
+    environments.link_installed("jinja2", tmp_path)
+    assert {path.name for path in tmp_path.iterdir() if not path.name.endswith(".dist-info")} == {
+        "jinja2", "markupsafe"
+    }  # fmt: skip
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import jinja2, markupsafe\n"
+    program += "print(jinja2.__file__, markupsafe.__file__)"
+    done = run_python("-I", "-S", "-c", program)
+    assert done.returncode == 0 and done.stdout.count(str(tmp_path)) == 2, done.stderr
+
+
+def test_torch_of_this_environment_is_not_fetched_again(tmp_path, monkeypatch):
+    taken = []
+    monkeypatch.setattr(environments, "link_installed", lambda *what: taken.append(what))
+    monkeypatch.setattr(environments, "_pip", None)
+    mine = Python(Path(sys.executable), sys.version_info[:3])
+    version = environments.find_pin(ROOT, "torch")
+    place = environments.fetch_torch(mine, version, tmp_path)
+    assert taken == [("torch", place)]
+    with pytest.raises(TypeError):  # another Python's has to be fetched
+        environments.fetch_torch(OLD, version, tmp_path)
 
 
 def make_row(**changes):

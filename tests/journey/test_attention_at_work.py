@@ -1,5 +1,6 @@
 """The second assignment goes the whole way: publish, solve, check, submit, grade, Gradescope, grades."""
 
+import json
 import shutil
 
 import nbformat
@@ -7,10 +8,10 @@ import pytest
 
 from autograder.blueprint import load_blueprints
 from autograder.course import load_assignment
-from tests.conftest import ROOT, grade, run_autograder, run_python, without_build
+from tests.conftest import ROOT, run_autograder, run_python, without_build
 from tests.journey.test_whole_way import fill, lay_out, read_results, run_script
 
-pytestmark = pytest.mark.xdist_group("attention at work")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("attention at work")]
 NAME = "attention_at_work"
 
 
@@ -68,8 +69,21 @@ def test_check_is_content(student):
     assert "✘" not in done.stdout and "public checks pass." in done.stdout
 
 
-def test_the_zip_is_worth_every_automatic_point(handed_in, points):
-    results = {result["notebook"]: result for result in grade(handed_in)}
+@pytest.fixture(scope="module")
+def grading(handed_in, tmp_path_factory):
+    """A class of one, graded; return its folder, settings and what the command said."""
+    folder = tmp_path_factory.mktemp("class") / "grading"
+    submitted = folder / "submitted" / "zoe" / NAME
+    submitted.mkdir(parents=True)
+    shutil.copy(handed_in, submitted)
+    settings = {"COURSE_GRADING": str(folder)}
+    done = run_autograder("grade", "--assignment", NAME, "--json", **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder, settings, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_the_zip_is_worth_every_automatic_point(grading, points):
+    results = {line["notebook"]: line for line in grading[2] if "score" in line}
     assert {name: result["score"] for name, result in results.items()} == points
     assert {result["assignment"] for result in results.values()} == {NAME}
 
@@ -84,15 +98,11 @@ def test_gradescope_agrees(handed_in, points, work, tmp_path):
     assert {plan.title for plan in work.notebooks} <= titles
 
 
-def test_grades_and_report_hold_it(handed_in, points, tmp_path):
-    submitted = tmp_path / "grading" / "submitted" / "zoe" / NAME
-    submitted.mkdir(parents=True)
-    shutil.copy(handed_in, submitted)
+def test_grades_and_report_hold_it(grading, points, tmp_path):
+    folder, settings, _ = grading
     roster = tmp_path / "class.csv"
     roster.write_text("student,name,track\nzoe,Zoe Example,graduate\n", "utf-8")
-    settings = {"COURSE_GRADING": str(tmp_path / "grading")}
     for command in (
-        ("grade", "--assignment", NAME, "--json"),
         ("roster", roster, "--assignment", NAME),
         ("report", "--assignment", NAME),
     ):
@@ -100,6 +110,4 @@ def test_grades_and_report_hold_it(handed_in, points, tmp_path):
         assert done.returncode == 0, (command, done.stdout + done.stderr)
     done = run_autograder("grades", "--assignment", NAME, "--explain", "zoe", **settings)
     assert f"{sum(points.values()):g}" in done.stdout, done.stdout + done.stderr
-    assert "1_noise_and_heads" in next((tmp_path / "grading").glob("report*.html")).read_text(
-        "utf-8"
-    )
+    assert "1_noise_and_heads" in next(folder.glob("report*.html")).read_text("utf-8")

@@ -1,12 +1,17 @@
 """A new assignment is a folder, not a fork: files are added, and everything works for it."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import nbformat
 import pytest
 
-from tests.conftest import ROOT, run_python
+from tests.conftest import ROOT
+
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("second assignment")]
 
 TOML = """\
 title = "Small things"
@@ -125,22 +130,56 @@ def _keep_one_notebook(copy):
     course.write_text(text, "utf-8")
 
 
-def run(course, *arguments, module="autograder", status=0):
-    done = run_python("-W", "ignore", "-m", module, *arguments, cwd=course, PYTHONPATH=str(course))
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout
+# Commands run one after another in one Python that imports the copy of the course, not this one.
+PROGRAM = """
+import json, sys
+from tests.conftest import run_autograder, run_nbgrader
+
+tell = sys.stdout
+done = []
+for program, *arguments in json.load(sys.stdin):
+    run = {"autograder": run_autograder, "nbgrader": run_nbgrader}[program]
+    found = run(*arguments, cwd=".")
+    done.append([found.returncode, found.stdout, found.stderr])
+print(json.dumps(done), file=tell)
+"""
+
+
+def run(course, *commands):
+    """Run commands in a copy of the course; return the status, output and errors of each."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM],
+        input=json.dumps([list(map(str, command)) for command in commands]),
+        cwd=course,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(course), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        timeout=540,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def run_well(course, *commands):
+    """Run commands that have to end well; return their outputs."""
+    done = run(course, *commands)
+    for command, (status, output, errors) in zip(commands, done, strict=True):
+        assert status == 0, f"{command}: {output}{errors}"
+    return [output for _, output, _ in done]
 
 
 def test_an_assignment_is_added_by_adding_files_only(course_with_two, tmp_path):
     course = course_with_two
-    run(course, "build")
-    run(course, "build", "--check")
-
     published = tmp_path / "published"
-    run(course, "publish", published, "--assignment", "small")
+    run_well(
+        course,
+        ["autograder", "build"],
+        ["autograder", "build", "--check"],
+        ["autograder", "publish", published, "--assignment", "small"],
+        ["autograder", "publish", published, "--verify"],
+    )
     assert (published / "small" / "1_halves.ipynb").is_file()
     assert not (published / "attention").exists(), "an assignment is published when it is named"
-    run(course, "publish", published, "--verify")
 
     release = nbformat.read(course / "release/small/1_halves.ipynb", as_version=4)
     for cell in release.cells:
@@ -152,30 +191,27 @@ def test_an_assignment_is_added_by_adding_files_only(course_with_two, tmp_path):
     place = course / "grading/submitted/ada/small"
     place.mkdir(parents=True)
     nbformat.write(release, place / "1_halves.ipynb")
-
-    # By its name, and by its cells: both assignments have an exercise called main.
     other = tmp_path / "untitled.ipynb"
     nbformat.write(release, other)
-    lines = run(course, "grade", place / "1_halves.ipynb", other, "--json").splitlines()
-    for line in lines:
-        result = json.loads(line)
-        assert (result["assignment"], result["score"]) == ("small", 3.0), result
-    run(course, "grade", "--assignment", "small")
-    text = run(
+
+    small = ["--assignment", "small"]
+    graded, _, grades, _ = run_well(
         course,
-        "grades",
-        "--unmarked-as-zero",
-        "--assignment",
-        "small",
-        "--track",
-        "graduate",
-        "--explain",
+        ["autograder", "grade", place / "1_halves.ipynb", other, "--json"],
+        ["autograder", "grade", *small],
+        ["autograder", "grades", "--unmarked-as-zero", *small, "--track", "graduate", "--explain"],
+        ["autograder", "report", *small],
     )
-    assert "ada" in text and (course / "grading/grades-csv-small.csv").is_file()
-    run(course, "report", "--assignment", "small")
+    # By its name, and by its cells: both assignments have an exercise called main.
+    results = [json.loads(line) for line in graded.splitlines()]
+    assert [(r["assignment"], r["score"]) for r in results] == [("small", 3.0)] * 2, results
+    assert "ada" in grades and (course / "grading/grades-csv-small.csv").is_file()
     assert "Small things" in (course / "grading/report-small.html").read_text("utf-8")
+
     (course / "grading/gradebook.db").unlink()
-    run(course, "autograde", "small", "--force", module="nbgrader")
+    shutil.rmtree(course / "grading/autograded")
+    shutil.rmtree(course / "grading/results")
+    run_well(course, ["nbgrader", "autograde", "small", "--force"])
     graded = course / "grading/autograded/ada/small/1_halves.ipynb"
     assert nbformat.read(graded, 4).metadata["course"]["result"]["score"] == 3.0
     assert (course / "grading/results/small/ada/1_halves.json").is_file()
@@ -184,8 +220,7 @@ def test_an_assignment_is_added_by_adding_files_only(course_with_two, tmp_path):
 def test_a_wrong_solution_does_not_build(course_with_two):
     text = course_with_two / "notebooks/small/1_halves.py"
     text.write_text(TEXT.replace("return x / 2", "return x / 3"), "utf-8")
-    done = run_python("-W", "ignore", "-m", "autograder", "build", cwd=course_with_two,
-                      PYTHONPATH=str(course_with_two))  # fmt: skip
-    assert done.returncode == 1
-    assert "the oracle of main earns 0 of 3 points" in done.stderr
+    ((status, _, errors),) = run(course_with_two, ["autograder", "build"])
     text.write_text(TEXT, "utf-8")
+    assert status == 1
+    assert "the oracle of main earns 0 of 3 points" in errors

@@ -20,7 +20,7 @@ from tests.conftest import grade, without_build
 from tests.journey.conftest import run_student
 from tests.journey.forms import WRONG, change_as_colab_does, export_py, write
 
-pytestmark = pytest.mark.xdist_group("whole way")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("whole way")]
 
 TOTALS = {"1_query_crafting": 10, "2_attention_from_scratch": 18, "3_finetune_roberta": 18}
 

@@ -13,7 +13,7 @@ from autograder.demo.personas import fill_in, hand_in, make_class, solve_all
 from autograder.grading.kept_outputs import NOTE
 from tests.conftest import FULL, ROOT, grade, run_nbgrader
 
-pytestmark = pytest.mark.xdist_group("nbgrader")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("nbgrader")]
 
 
 @pytest.fixture(scope="module")
@@ -82,10 +82,10 @@ def test_both_ways_of_grading_give_the_same_scores(graded):
     folder, _ = graded
     by_nbgrader = read_scores(folder)
     names = [name for name in by_nbgrader if name not in ("zoe", "yan", "xia")]
-    results = grade(*(folder / "submitted" / name / "attention" for name in names))
-    assert len(names) >= 10 and len(results) == len(names) * len(
-        load_assignment("attention", ROOT).notebooks
-    )
+    assert len(names) >= 10
+    some = [*names[::3], "uma"]
+    results = grade(*(folder / "submitted" / name / "attention" for name in some))
+    assert len(results) == len(some) * len(load_assignment("attention", ROOT).notebooks)
     for result in results:  # notebooks that were not handed in included
         name = Path(result["submission"]).parent.name
         by_command = {

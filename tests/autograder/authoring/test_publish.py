@@ -57,7 +57,9 @@ def test_everything_a_student_needs_is_there(published):
     assert "- pytorch>=" in environment and "- jupyterlab>=" in environment
     assert f"- ./{versioned}" in environment
     readme = (published / "README.md").read_text("utf-8")
-    for link in re.findall(r"\]\(([^)h][^)]*)\)", readme):
+    links = re.findall(r"\]\(([^)h][^)]*)\)", readme)
+    assert links
+    for link in links:
         assert (published / link).exists(), link
     assert "python -m course_utils submit" in readme and "autograder" not in readme
 

@@ -190,11 +190,11 @@ def test_judging_leaves_the_namespace_as_it_was():
 
     namespace = finetune_roberta.make_namespace(*RIGHT)
     namespace["SST2Dataset"].tokenizer = "the learner's own"
-    before = dict(namespace)
+    before, gpu = dict(namespace), torch.cuda.is_available()
     for name in NAMES:
         judge_in_kernel(name, namespace)
     assert namespace == before and namespace["SST2Dataset"].tokenizer == "the learner's own"
-    assert not torch.cuda.is_available() and torch.is_grad_enabled()
+    assert torch.cuda.is_available() is gpu and torch.is_grad_enabled()
 
 
 def test_grading_inside_the_notebook_gives_the_same(monkeypatch):
@@ -221,15 +221,15 @@ def test_grading_real_notebooks(assignment, tmp_path):
         return str(path)
 
     # Each notebook makes one mistake an exercise, so that a few hold many of them.
-    lists = {name: list(EXERCISES[name].mistakes[:12:3]) for name in solved}
-    lists["SST2Dataset"] = list(EXERCISES["collate_fn"].mistakes[2:14:3])
+    lists = {name: list(EXERCISES[name].mistakes[:12:6]) for name in solved}
+    lists["SST2Dataset"] = list(EXERCISES["collate_fn"].mistakes[2:14:6])
     files = {}
     for number, row in enumerate(zip(*lists.values(), strict=True)):
         mistakes = dict(zip(lists, row, strict=True))
         files[write(f"wrong-{number}", {n: m.code for n, m in mistakes.items()})] = mistakes
     variants = {}
     for number, row in enumerate(
-        zip_longest(*(EXERCISES[name].variants[:3] for name in solved), fillvalue=None)
+        zip_longest(*(EXERCISES[name].variants[:2] for name in solved), fillvalue=None)
     ):
         codes = {name: text for name, text in zip(solved, row, strict=True) if text}
         variants[write(f"right-{number}", codes)] = codes

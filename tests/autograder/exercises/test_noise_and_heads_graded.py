@@ -19,7 +19,7 @@ KNOWN = {
     name: [(slug, code) for slug, codes in MISTAKES[name].items() for code in codes]
     for name in POINTS
 }
-FEW = 4  # notebooks of each kind
+FEW = 2  # notebooks of each kind
 ALL_MISTAKES = max(len(known) for known in KNOWN.values())
 ALL_VARIANTS = max(len(codes) for codes in VARIANTS.values())
 

@@ -126,7 +126,7 @@ def test_a_name_that_is_missing_or_open(notebook):
 
 # ------------------------------------------------------------------ through the command line
 
-ROUNDS = 3
+ROUNDS = 2  # notebooks of each kind; the build tries every mistake and variant
 
 
 def choose_mistakes(number):

@@ -11,9 +11,10 @@ from tests.autograder.marking.conftest import NOTEBOOK, marking_in
 from tests.autograder.marking.servers import TOKEN, serving
 from tests.conftest import run_nbgrader
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.xdist_group("desk in a browser")]
 
 GIVEN = [(("1",), "1"), (("1", "2"), "2"), (("2", "+"), "1.5"), (("1", "2", "-"), "1.5")]
+ENOUGH = 20  # marks
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -100,11 +101,11 @@ def test_two_people_mark_at_once_by_keys_alone(desk_server, chromium):
     count = "select count(*) from grade where manual_score is not null"
     saved, marked = 0, 0
     for cell in questions:
-        if marked >= 40:
+        if marked >= ENOUGH:
             break
         for page in people:
             page.goto(f"{address}/desk/attention/q/{NOTEBOOK}/{cell}")
-        while marked < 40:
+        while marked < ENOUGH:
             waiting = [page for page in people if page.locator("#mark").count()]
             if not waiting:
                 break
@@ -114,7 +115,7 @@ def test_two_people_mark_at_once_by_keys_alone(desk_server, chromium):
                 assert said.startswith(f"Saved: {worth} points"), (keys, said)
                 saved += 1
             (marked,) = database.execute(count).fetchone()
-    assert marked >= 40 and not people[0].errors and not people[1].errors
+    assert marked >= ENOUGH and not people[0].errors and not people[1].errors
     # Every mark is in the gradebook once; a second reader's, given without knowing, is beside it.
     records = "select count(*), sum(score), count(distinct code) from desk_mark where kind = 'mark'"
     grades = database.execute(
@@ -182,7 +183,7 @@ def test_formgrader_shows_the_same_marks(desk_server, chromium):
         given = page.locator(f"input.score[id='{cell}']")
         given.first.wait_for()
         shoot(page, "formgrader")
-        for _ in range(100):
+        for _ in range(300):  # a minute
             if given.first.input_value():
                 break
             page.wait_for_timeout(200)
@@ -306,7 +307,7 @@ def test_a_closed_page_gives_its_answer_back(desk_server, chromium):
         held = book.execute("select marker, code, until from desk_lease").fetchall()
         assert book.execute(count).fetchone() == (1,), (page.url, held)
         page.goto(f"{address}/desk/attention")
-        for _ in range(50):
+        for _ in range(600):  # a minute, on a busy machine
             if sqlite3.connect(folder / "gradebook.db").execute(count).fetchone() == (0,):
                 break
             page.wait_for_timeout(100)

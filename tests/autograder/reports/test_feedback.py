@@ -70,7 +70,9 @@ def test_the_page_says_what_a_student_wants_to_read(pages):
     assert "Say <em>why</em>" in card and card.count("<math") >= 1
     assert card.count("not read yet") >= 3 and "so far" in card, "what is open is not a zero"
     assert "a cell was put back" in card
-    for anchor in re.findall(r'href="#([\w-]+)"', page):
+    anchors = re.findall(r'href="#([\w-]+)"', page)
+    assert anchors
+    for anchor in anchors:
         assert f'id="{anchor}"' in page, anchor
     assert "<details><summary>Hint" in notebook.replace("\n", "") and "<td>1</td>" in notebook
     assert f"base64,{PIXEL}" in notebook, "the figure that the student handed in"

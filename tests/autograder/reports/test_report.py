@@ -131,7 +131,7 @@ def test_alike_work_is_shown_as_a_question(page):
     text = " ".join(Reader(page).words)
     assert re.search(r"Did\s+mia\s+and\s+noa\s+work on this together\?", text)
     assert "nothing here is a verdict" in text
-    assert "ada and chloe" not in text, "short right answers are alike by nature"
+    assert not re.search(r"ada\s+and\s+chloe", text), "short right answers are alike by nature"
 
 
 def test_anonymous_leaves_every_name_out(folder, tmp_path):
@@ -239,7 +239,9 @@ def test_chromium_shows_the_report(browser, page, folder, name, width):
     assert view.title().endswith("the class") and not errors
     assert requests and all(url.startswith("file:") for url in requests)
     assert view.evaluate("document.documentElement.scrollWidth") <= width, "nothing sticks out"
-    for figure in view.locator("svg[role=img]").all():
+    figures = view.locator("svg[role=img]").all()
+    assert figures
+    for figure in figures:
         assert len(figure.get_attribute("aria-label")) > 30
         assert figure.bounding_box()["width"] > 200
     sizes = view.evaluate(
