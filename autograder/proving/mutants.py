@@ -48,6 +48,8 @@ SYMMETRIC = {
     "maximum",
     "transpose",
     "swapaxes",
+    "mul",
+    "add",
 }
 # Parameters that hold something which a function could change in place, and whoever called would see.
 CHANGEABLE = {"Q", "K", "V", "A", "x", "y", "mask", "X", "means", "predictions", "labels", "hidden",
