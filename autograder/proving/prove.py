@@ -35,8 +35,8 @@ from autograder.proving.stage import Stage
 from autograder.python_text import find_defined_names, parse
 
 SEEDS = 8  # draws of the hidden inputs
-FROM_VARIANT = 8  # mutants of each accepted variant; the reference gives all it has
-REWRITTEN = 2  # accepted variants that are rewritten too
+FROM_VARIANT = 6  # mutants of each accepted variant; the reference gives all it has
+REWRITTEN = 1  # accepted variants that are rewritten too
 _TOGETHER = 12  # pieces of work that are handed to a process at once
 
 # A diagnosis that says only that something is wrong. It may be true, but it names nothing.
@@ -269,7 +269,9 @@ class Prover:
             for mistake in other.mistakes
             if mistake.diagnosis == diagnosis
         ]
-        return not any(are_alike(values, self._recall(exercise, code)[place]) for code in known)
+        return not any(
+            are_alike(values, self._recall(exercise, code)[place], diagnosis) for code in known
+        )
 
     def _see(self, exercise: Exercise, place: int, values: dict) -> Seen:
         right = self._recall(exercise, self.blueprint.solutions[exercise.cell])[place]
@@ -312,16 +314,27 @@ def _is_name(diagnosis: str | None, messages: list[str]) -> bool:
 
 
 # What a trial writes down beside what a function gives: from other calls, and about its manners.
-_BESIDE = {"again", "after", "grad", "device", "plain", "kept", "batches", "steepest"}
+_BESIDE = {
+    "again", "after", "grad", "device", "plain", "kept", "batches", "steepest", "events", "masks",
+    "modes", "gradients", "seen", "left", "off", "frozen", "moved", "own",
+}  # fmt: skip
+# A diagnosis of one number of a report is about that number; what else is wrong is told beside it.
+_PARTS = ("loss", "accuracy")
 
 
 # Kinds of masks: masking has to work with one of them, and is told about that one.
 _KINDS_OF_MASKS = ("pair-", "bool-", "float-", "int-")
 
 
-def are_alike(one: dict, other: dict) -> bool:
-    """Say whether two programs gave the same outputs: the same numbers, or the same words."""
+def are_alike(one: dict, other: dict, about: str = "") -> bool:
+    """Say whether two programs gave the same outputs: the same numbers, or the same words.
+
+    `about` is the diagnosis that is looked at: "loss-summed" is about the loss of a report alone.
+    """
     keys = [key for key in one.keys() | other.keys() if not _BESIDE & set(key.split("."))]
+    part = about.partition("-")[0]
+    if part in _PARTS and {"loss", "accuracy"} <= set(keys):
+        keys = [part]
     groups = [[key for key in keys if key.startswith(kind)] for kind in _KINDS_OF_MASKS]
     rest = [key for key in keys if not key.startswith(_KINDS_OF_MASKS)]
     found = [group for group in (rest, *groups) if group]

@@ -20,7 +20,8 @@ from course_utils.checks.pretraining_trials import MASK, PAD, Problem, pack, run
 
 BUILDS_ON = {"make_question": ("make_pair",)}
 DRAWS = 2_000  # of span corruption, from each of two long documents
-TELLING = (".out", ".off")  # what tells known mistakes apart: the answer, and what was asked
+# What tells known mistakes apart: the answer, what was asked, and how.
+TELLING = (".out", ".off", ".diary")
 SHORT_DRAWS = 150  # from a short one
 
 _CONSONANTS, _VOWELS = "bdfghklmnprstvz", "aeiou"
