@@ -63,7 +63,8 @@ TARGETS = {  # the weights that would be exact, one row per query
 def find_weights(name: str, value: np.ndarray, query=None) -> np.ndarray | None:
     """Return the attention weights of crafted queries, (rows, 4), or of a query on a crafted key."""
     keys = queries.make_keys().double().numpy()
-    if value.shape not in ((len(TARGETS[name]), 3), (3,) if len(TARGETS[name]) == 1 else ()):
+    rows = len(TARGETS[name])
+    if value.shape != (rows, 3) and not (rows == 1 and value.shape == (3,)):
         return None
     asked = value.reshape(-1, 3)
     if name.startswith("k2"):

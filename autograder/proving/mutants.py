@@ -48,6 +48,8 @@ SYMMETRIC = {
     "maximum",
     "transpose",
     "swapaxes",
+    "mul",
+    "add",
 }
 # Parameters that hold something which a function could change in place, and whoever called would see.
 CHANGEABLE = {"Q", "K", "V", "A", "x", "y", "mask", "X", "means", "predictions", "labels", "hidden",
@@ -263,7 +265,7 @@ def _are_apart(first: ast.stmt, second: ast.stmt) -> bool:
         {
             (node.id, isinstance(node.ctx, ast.Store))
             for node in ast.walk(s)
-            if isinstance(node, ast.Name)
+            if isinstance(node, ast.Name) and node.id not in _find_loop_names(s)
         }
         for s in (first, second)
     ]
@@ -276,6 +278,17 @@ def _are_apart(first: ast.stmt, second: ast.stmt) -> bool:
     return not (any(changing) and shared) and not all(changing)
 
 
+def _find_loop_names(statement: ast.stmt) -> set[str]:
+    """Return the names that only a comprehension knows."""
+    return {
+        name.id
+        for node in ast.walk(statement)
+        if isinstance(node, ast.comprehension)
+        for name in ast.walk(node.target)
+        if isinstance(name, ast.Name)
+    }
+
+
 def _changes_state(statement: ast.stmt) -> bool:
     """Say whether a statement calls something that could act on the world."""
     calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
@@ -284,7 +297,7 @@ def _changes_state(statement: ast.stmt) -> bool:
         "tokenizer", "compute_accuracy", "DataLoader", "LongTensor", "as_tensor", "cross_entropy",
         "sqrt", "matmul", "transpose", "Linear", "reshape", "view", "any", "mean", "stack", "eye",
         "outer", "zeros", "ones", "shape", "asarray", "array", "exp", "relu", "extend", "bmm",
-        "tril", "triu", "full", "masked_fill", "permute", "where", "einsum", "clamp", "is_tensor",
+        "tril", "triu", "full", "zip", "masked_fill", "permute", "where", "einsum", "clamp", "is_tensor",
     }  # fmt: skip
     return any(_name_of(call.func) not in pure for call in calls)
 
@@ -485,11 +498,11 @@ def _confuse_parameters(tree):
     """Use one parameter where another was meant."""
     for number, function in enumerate(_functions(tree)):
         names = [a.arg for a in function.args.args if a.arg not in ("self", "cls")]
-        uses = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id in names]
+        uses = [n for n in _places(function) if isinstance(n, ast.Name) and n.id in names]
         for place in range(len(uses) if len(names) > 1 else 0):
             fresh = copy.deepcopy(tree)
             twin = _functions(fresh)[number]
-            again = [n for n in ast.walk(twin) if isinstance(n, ast.Name) and n.id in names]
+            again = [n for n in _places(twin) if isinstance(n, ast.Name) and n.id in names]
             if again[place] in _list_owners_of_place(twin):
                 continue  # all that a function is given lies on one device
             if isinstance(again[place].ctx, ast.Load):

@@ -32,16 +32,19 @@ from autograder.proving.equivalents import find_reason
 from autograder.proving.mutants import choose, make_mutants
 from autograder.proving.rewrites import make_rewrites
 from autograder.proving.stage import Stage
+from autograder.python_text import find_defined_names, parse
 
 SEEDS = 8  # draws of the hidden inputs
-FROM_VARIANT = 8  # mutants of each accepted variant; the reference gives all it has
-REWRITTEN = 2  # accepted variants that are rewritten too
+FROM_VARIANT = 6  # mutants of each accepted variant; the reference gives all it has
+REWRITTEN = 1  # accepted variants that are rewritten too
 _TOGETHER = 12  # pieces of work that are handed to a process at once
 
 # A diagnosis that says only that something is wrong. It may be true, but it names nothing.
 VAGUE = {
     None, "no-answer", "wrong-values", "wrong-loss", "wrong-accuracy", "wrong-weights", "wrong-history",
     "wrong-epoch-saved", "wrong-tokens", "wrong-output", "wrong-weights-values",
+    "count-wrong", "wrong-answer", "wrong-characters", "wrong-text-asked", "wrong-description",
+    "wrong-words",
 }  # fmt: skip
 
 
@@ -141,9 +144,10 @@ def _list_works_of(blueprint: Blueprint, exercise: Exercise) -> Iterator[Work]:
     facts = (blueprint.assignment, blueprint.name, exercise.name)
     seen: set[str] = set()
     bases = [blueprint.solutions[exercise.cell], *exercise.variants]
-    within = _choose_definitions(exercise, find_exercises(blueprint.exercises))
+    exercises = find_exercises(blueprint.exercises)
+    within = _choose_definitions(exercise, exercises)
     for number, base in enumerate(bases):
-        mutants = make_mutants(base, within)
+        mutants = make_mutants(base, within or _choose_own(base, exercise, exercises))
         for mutant in mutants if number == 0 else choose(mutants, FROM_VARIANT):
             if mutant.code not in seen:
                 seen.add(mutant.code)
@@ -153,6 +157,12 @@ def _list_works_of(blueprint: Blueprint, exercise: Exercise) -> Iterator[Work]:
             if rewrite.code not in seen:
                 seen.add(rewrite.code)
                 yield Work(*facts, True, rewrite.kind, rewrite.code)
+
+
+def _choose_own(base: str, exercise: Exercise, exercises: dict[str, Exercise]):
+    """Return which definitions to change in code that solves other exercises too: its own."""
+    others = find_defined_names(parse(base)) & exercises.keys() - {exercise.name}
+    return (lambda node: getattr(node, "name", "") == exercise.name) if others else None
 
 
 def _choose_definitions(exercise: Exercise, exercises: dict[str, Exercise]):
@@ -259,7 +269,9 @@ class Prover:
             for mistake in other.mistakes
             if mistake.diagnosis == diagnosis
         ]
-        return not any(are_alike(values, self._recall(exercise, code)[place]) for code in known)
+        return not any(
+            are_alike(values, self._recall(exercise, code)[place], diagnosis) for code in known
+        )
 
     def _see(self, exercise: Exercise, place: int, values: dict) -> Seen:
         right = self._recall(exercise, self.blueprint.solutions[exercise.cell])[place]
@@ -302,13 +314,37 @@ def _is_name(diagnosis: str | None, messages: list[str]) -> bool:
 
 
 # What a trial writes down beside what a function gives: from other calls, and about its manners.
-_BESIDE = {"again", "after", "grad", "device", "plain", "kept", "batches", "steepest"}
+_BESIDE = {
+    "again", "after", "grad", "device", "plain", "kept", "batches", "steepest", "events", "masks",
+    "modes", "gradients", "seen", "left", "off", "frozen", "moved", "own",
+}  # fmt: skip
+# A diagnosis of one number of a report is about that number; what else is wrong is told beside it.
+_PARTS = ("loss", "accuracy")
 
 
-def are_alike(one: dict, other: dict) -> bool:
-    """Say whether two programs gave the same outputs: the same numbers, or the same words."""
+# Kinds of masks: masking has to work with one of them, and is told about that one.
+_KINDS_OF_MASKS = ("pair-", "bool-", "float-", "int-")
+
+
+def are_alike(one: dict, other: dict, about: str = "") -> bool:
+    """Say whether two programs gave the same outputs: the same numbers, or the same words.
+
+    `about` is the diagnosis that is looked at: "loss-summed" is about the loss of a report alone.
+    """
     keys = [key for key in one.keys() | other.keys() if not _BESIDE & set(key.split("."))]
-    return all(key in one and key in other and _alike(one[key], other[key]) for key in keys)
+    part = about.partition("-")[0]
+    if part in _PARTS and {"loss", "accuracy"} <= set(keys):
+        keys = [part]
+    groups = [[key for key in keys if key.startswith(kind)] for kind in _KINDS_OF_MASKS]
+    rest = [key for key in keys if not key.startswith(_KINDS_OF_MASKS)]
+    found = [group for group in (rest, *groups) if group]
+
+    def is_alike(key: str) -> bool:
+        return key in one and key in other and _alike(one[key], other[key])
+
+    if rest:  # a mask by itself, or no mask at all
+        return all(map(is_alike, rest))
+    return any(all(map(is_alike, group)) for group in found)
 
 
 def _alike(one, other) -> bool:

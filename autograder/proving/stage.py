@@ -20,12 +20,14 @@ import tempfile
 import time
 import traceback
 from functools import lru_cache
+from pathlib import Path
 
 from autograder.blueprint import Blueprint, is_kept, load_blueprint
 from autograder.course import CourseError, load_assignment
 from autograder.kernel import wire
 
-PATIENCE = 20  # seconds that one piece of work gets for all its draws
+PATIENCE = 10  # seconds of a processor's time that one piece of work gets for all its draws ...
+_WAIT = 300  # ... and seconds by the clock, where others keep the processor busy
 _PATIENCE_START = 180  # seconds that a notebook's cells may take
 _ROOM = 6 * 2**30  # bytes of address space
 
@@ -73,7 +75,7 @@ class Stage:
         self._process.stdin.flush()
         answers: list[tuple[str, dict]] = []
         while True:
-            message = self._read(time.monotonic() + PATIENCE + 60)
+            message = self._read(time.monotonic() + _WAIT + 60)
             if message is None:
                 raise RuntimeError(f"{self.blueprint.name}: the stage does not answer any more.")
             if "end" in message:
@@ -185,16 +187,25 @@ def _perform(task: dict, namespace: dict, replies: int) -> None:
                 _say(replies, {"reply": reply})
         finally:
             os._exit(0)
-    deadline, end = time.monotonic() + PATIENCE, "crashed"
+    deadline, end = time.monotonic() + _WAIT, "crashed"
     while os.waitpid(child, os.WNOHANG)[0] == 0:
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or _measure_work(child) > PATIENCE:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             end = "timeout"
             break
-        time.sleep(0.002)
+        time.sleep(0.003)
     os.write(replies, b"\n")  # ends the half line that an ended process may have left
     _say(replies, {"end": end})
+
+
+def _measure_work(process: int) -> float:
+    """Return the seconds of a processor's time that a process has used; 0 where nobody knows."""
+    try:
+        facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(facts[11]) + int(facts[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,10 @@ WORDS = {
         "two calls with the same inputs gave different outputs. The attention asked for here has "
         "nothing random in it: no dropout."
     ),
+    "same-every-time": (
+        "one and the same tensor came back for different inputs. Every call has to work out its own: "
+        "nothing may be kept from the first one."
+    ),
     # --------------------------------------------------------- pairwise_similarities
     "queries-and-keys-swapped": (
         "row i of your scores belongs to key i. Each row should belong to a query and each column to "

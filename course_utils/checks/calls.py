@@ -87,7 +87,10 @@ def _call(functions, name, arguments, keywords):
         mask = _call(functions, "make_causal_mask", arguments[:1], {})
         if isinstance(mask, Problem):
             return mask
-        return _call(functions, "apply_causal_mask", [mask, *arguments[1:]], keywords)
+        kept = mask.clone()
+        out = _call(functions, "apply_causal_mask", [mask, *arguments[1:]], keywords)
+        same = isinstance(out, Problem) or torch.equal(mask, kept)
+        return out if same else Problem("changed|mask")
     function = functions.get(name)
     if function is ...:
         return Problem("open|")
@@ -107,7 +110,7 @@ def _call(functions, name, arguments, keywords):
         return Problem("none|")
     if not isinstance(out, torch.Tensor):
         return Problem(f"type|{type(out).__name__}")
-    return out
+    return out if out.numel() else Problem(f"empty|it has no numbers at all: {tuple(out.shape)}")
 
 
 def _call_on_device(functions, case, arguments):

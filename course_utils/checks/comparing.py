@@ -27,6 +27,8 @@ _PROBLEMS = {
     "not-callable": "not-a-function",
     "none": "returned-none",
     "type": "not-a-tensor",
+    "empty": "wrong-shape",
+    "changed": "input-changed",
     "raised": "raised",
 }
 # Faults of functions that return the right numbers: no known mistake needs to be looked for.
@@ -203,6 +205,8 @@ def explain(
     if first.kind not in _PLAIN:
         wrong = {fault.kind for fault in faults} - _SIDE_EFFECTS
         known = find_mistake(cases, results, mistakes) if wrong else None
+        if wrong and not known and _is_always_the_same(cases, results):
+            known = "same-every-time"
         if known:
             return Finding(False, sentences[known], known, _describe_faults(faults))
     return Finding(False, sentences[first.kind], first.kind, _describe_faults(faults))
@@ -217,6 +221,15 @@ def find_mistake(cases, results: dict, mistakes: Mistakes) -> str | None:
         ):
             return name
     return None
+
+
+def _is_always_the_same(cases, results: dict) -> bool:
+    """Did one and the same tensor come back whatever went in?"""
+    outs = [results.get(f"{case['name']}.out") for case in cases if not case.get("device")]
+    if len(outs) < 2 or any(out is None or isinstance(out, str) for out in outs):
+        return False
+    first = np.asarray(outs[0])
+    return first.size > 1 and all(np.array_equal(first, np.asarray(out)) for out in outs[1:])
 
 
 def _looks_like(found, known) -> bool:

@@ -366,6 +366,8 @@ def _check_dataloaders(results, right, inputs) -> Iterator[Fault]:
     for split in SPLITS:
         if _list(results, f"{split}.twice") != _list(right, f"{split}.twice"):
             yield "state-kept", f"{split}: batches of {_list(results, f'{split}.twice')}"
+    if _number(results, "own") != 1:
+        yield "loaders-shared", ""
 
 
 # --------------------------------------------------------------------------- accuracy

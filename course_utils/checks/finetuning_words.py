@@ -107,6 +107,9 @@ WORDS = {
     ),
     "split-missing": "a split is missing: train, validation and test are all needed.",
     "wrong-dataset": "a loader gives examples from a different split than its name says.",
+    "loaders-shared": (
+        "a second call changes the dictionary that the first one returned. Every call should make its own."
+    ),
     "not-dataloaders": "each split should be a torch DataLoader.",
     # ------------------------------------------------------ train_one_epoch, evaluate
     "zero-grad-forgotten": (

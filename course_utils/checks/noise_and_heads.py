@@ -282,8 +282,8 @@ def _find_favoured(weights: np.ndarray) -> set[int]:
 
 def _suspect_one_head(task, worlds, queries, weights) -> str:
     if task.tokens == 1:
-        missed = (table[0][w.a] < 0.5 for w, table in zip(worlds, weights, strict=True))
-        return "wrong-key" if all(missed) else "wrong-weights"
+        shares = [table[0][w.a] for w, table in zip(worlds, weights, strict=True)]
+        return "wrong-key" if np.mean(shares) < 0.5 else "wrong-weights"
     scores = [_score_wanted(world, q[0]) for world, q in zip(worlds, queries, strict=True)]
     if all(_are_opposed(pair) for pair in scores):
         return "difference"

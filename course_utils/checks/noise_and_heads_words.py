@@ -10,7 +10,7 @@ from course_utils.checks.attention_words import WORDS as _ATTENTION_WORDS
 _SHARED = (
     "todo-open", "not-defined", "not-a-function", "not-a-tensor", "wrong-shape", "wrong-dtype",
     "not-finite", "wrong-values", "no-gradient", "wrong-gradient", "hard-coded-device",
-    "view-needs-contiguous", "sees-future",
+    "view-needs-contiguous", "sees-future", "same-every-time",
 )  # fmt: skip
 
 WORDS = {slug: _ATTENTION_WORDS[slug] for slug in _SHARED} | {

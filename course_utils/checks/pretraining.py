@@ -427,6 +427,9 @@ def _check_answers(results, right, inputs) -> Iterator[Fault]:
         said[case], wanted[case] = value[0], _texts(right[f"{case}.out"])[0]
         scripts[case] = unpack(inputs[f"{case}.texts"])[1:]
     wrong = {case for case in said if said[case] != wanted[case]}
+    diaries = [(results.get(f"{case}.diary"), right[f"{case}.diary"]) for case in wrong]
+    if any(np.size(found) == 7 and found[0] == 0 < wanted[0] for found, wanted in diaries):
+        yield "model-not-asked", ""
     yield from _check_dice(results, said)
     offs = {case: (_texts(results.get(f"{case}.off")) or [""])[0] for case in wrong}
     yield from _check_ends(said, wanted, scripts, offs, inputs)

@@ -174,7 +174,11 @@ WORDS = {
     "logits-of-first-place": "it reads the logits of the first place; the next character is predicted at the last.",
     "logits-of-place-before": "it reads the logits of the second-to-last position.",
     "worst-character": "it takes the least likely character.",
-    "sampled": "it samples; greedy means taking the most likely character each time.",
+    "sampled": (
+        "two calls with the same question gave different answers. Greedy means taking the most likely "
+        "character each time: no sampling, and nothing left over from the call before."
+    ),
+    "model-not-asked": "the model was never asked for a character.",
     "wrong-characters": "the characters are not those that the model finds most likely.",
     "not-in-eval": "the model was in training mode while it was asked.",
     "mode-not-put-back": "a model that was in training mode no longer is: put its mode back.",

@@ -115,6 +115,7 @@ _MISTAKEN_BODIES = {
             "torch.softmax(A, dim=-2)",
             "torch.exp(A) / torch.exp(A).sum(dim=-2, keepdim=True)",
         ],
+        "same-every-time": ["globals().setdefault('_first_weights', [torch.softmax(A, dim=-1)])[0]"],
         "softmax-over-heads": ["torch.softmax(A, dim=1)"],
         "softmax-over-batch": ["torch.softmax(A, dim=0)"],
         "softmax-fixed-dimension": ["torch.softmax(A, dim=2)"],

@@ -293,6 +293,10 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "returned-none": [_collate(("return {", "batch = {"))],
     },
     "make_dataloaders": {
+        "loaders-shared": [
+            _loaders(("(datasets, batch_size):", "(datasets, batch_size, loaders={}):"),
+                     ("    return {\n", "    loaders.update({\n"), ("    }\n", "    })\n    return loaders\n"))
+        ],
         "examples-repeated": [
             _loaders(('shuffle=split == "train"', 'sampler=torch.utils.data.RandomSampler(dataset, replacement=True) if split == "train" else None'))
         ],

@@ -20,7 +20,8 @@ from course_utils.checks.pretraining_trials import MASK, PAD, Problem, pack, run
 
 BUILDS_ON = {"make_question": ("make_pair",)}
 DRAWS = 2_000  # of span corruption, from each of two long documents
-TELLING = (".out", ".off")  # what tells known mistakes apart: the answer, and what was asked
+# What tells known mistakes apart: the answer, what was asked, and how.
+TELLING = (".out", ".off", ".diary")
 SHORT_DRAWS = 150  # from a short one
 
 _CONSONANTS, _VOWELS = "bdfghklmnprstvz", "aeiou"
@@ -56,9 +57,10 @@ def _draw_majority(rng: np.random.Generator) -> dict:
     # Sorted, so that the frequent place is neither the first nor the last in the alphabet; the
     # longest name, the first answer and the rarest are places of their own.
     low, first, often, tied, rare, high = sorted(_make_words(rng, 6))
-    longest = f"{low} {_make_word(rng, 3)} {_make_word(rng, 2)}"
+    longest = f"{rare} {_make_word(rng, 3)} {_make_word(rng, 2)}"
     n = int(rng.integers(4, 8))
     rest = [often] * n + [tied] * (n - 2) + [first] * (n - 2) + [longest] * 2 + [high] * 2 + [rare]
+    rest += [low] * 2
     plain = [first, *(rest[i] for i in rng.permutation(len(rest)))]
     both = [often, tied] * n + [rare, high]
     shuffled = [rare, *(both[i] for i in rng.permutation(len(both)))]
@@ -70,7 +72,7 @@ def _draw_majority(rng: np.random.Generator) -> dict:
         "plain.questions": pack(asked),
         "tie.answers": pack(shuffled),
         "tie.questions": pack(_make_questions(rng, 3)),
-        "one.answers": pack([often]),
+        "one.answers": pack([high]),  # who still counts the answers from before says another place
         "one.questions": pack(_make_questions(rng, 2)),
         "none.answers": pack([tied, often, often]),
         "none.questions": pack([]),

@@ -321,6 +321,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "logits-of-first-place": [_swap("answer_question", ("[0, -1]", "[0, 0]"))],
         "logits-of-place-before": [_swap("answer_question", ("[0, -1]", "[0, -2]"))],
         "worst-character": [_swap("answer_question", ("argmax", "argmin"))],
+        "model-not-asked": [_swap("answer_question", ("len(answer) < max_characters", "len(answer) > max_characters"))],
         "sampled": [_swap("answer_question", ("model(ids)[0, -1].argmax().item()", "torch.multinomial(model(ids)[0, -1].softmax(-1), 1).item()"))],
         "not-in-eval": [_swap("answer_question", ("model.eval()\n", ""))],
         "mode-not-put-back": [_swap("answer_question", ("model.train(was_training)\n", ""))],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from threading import Lock
 
 import numpy as np
@@ -245,6 +246,12 @@ def try_out(name: str, inputs: dict, *codes: str) -> dict:
     return {key: to_numbers(value) for key, value in results.items()}
 
 
+@lru_cache(maxsize=2_000)
+def _recall(name: str, inputs: str, text: str) -> dict:
+    """Return what some code does in a trial; the same question is worked out only once."""
+    return try_out(name, wire.load(inputs), text)
+
+
 def list_mistakes(name: str) -> Iterator[tuple[str, str]]:
     """Yield (diagnosis, code) of the known mistakes."""
     for diagnosis, codes in code.MISTAKES[name].items():
@@ -252,11 +259,11 @@ def list_mistakes(name: str) -> Iterator[tuple[str, str]]:
             yield diagnosis, text
 
 
-def _list_telling(name: str, inputs: dict) -> Iterator[tuple[str, dict]]:
-    """Yield (diagnosis, what it does with these inputs) of mistakes that are told by numbers."""
+def _list_telling(name: str, work_out: Callable[[str], dict]) -> Iterator[tuple[str, dict]]:
+    """Yield (diagnosis, what its code does) of mistakes that are told by numbers."""
     for diagnosis, text in list_mistakes(name):
         if diagnosis not in _TOLD_OTHERWISE:
-            yield diagnosis, try_out(name, inputs, text)
+            yield diagnosis, work_out(text)
 
 
 def _leave_out_biases(inputs: dict, results: dict) -> dict:
@@ -276,8 +283,9 @@ def _make_rule(name: str):
         results = {key: value for key, value in values.items() if value is not wire.Missing}
         fitted = _leave_out_biases(inputs, results)
         try:
-            right = try_out(name, fitted, solutions[name])
-            finding = judge(name, results, right, lambda: _list_telling(name, fitted), fitted)
+            work_out = partial(_recall, name, wire.dump(fitted))
+            right = work_out(solutions[name])
+            finding = judge(name, results, right, lambda: _list_telling(name, work_out), fitted)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             sentence = "what came back from the kernel is not what its code can give."
             finding = Finding(False, sentence, "no-answer")
@@ -319,6 +327,6 @@ def make_numbers(name: str, solutions: dict[str, str], seed: int = 5) -> dict:
     telling = {key for key in right if key.rpartition(".")[2] in TELLING and key.count(".") == 1}
     mistakes = [
         (diagnosis, {key: found[key] for key in sorted(telling & found.keys())})
-        for diagnosis, found in _list_telling(name, inputs)
+        for diagnosis, found in _list_telling(name, partial(try_out, name, inputs))
     ]
     return {"inputs": inputs, "right": right, "mistakes": mistakes}

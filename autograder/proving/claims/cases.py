@@ -85,15 +85,32 @@ def _fills_with(holds) -> Claim:
     return claim
 
 
+def _masks(holds) -> Claim:
+    """Claim something of a mask for several tokens, beside the right one: (mask, what may be seen)."""
+    return lambda seen: any(
+        holds(seen.array(key), np.asarray(seen.right[key]) != 0)
+        for key in seen.keys(".out")
+        if key.startswith("n") and seen.array(key) is not None and seen.array(key).size > 1
+    )
+
+
 CASES: dict[str, Claim] = {
-    "wrong-shape": _in_a_case(".out", lambda out, wanted: out.shape != wanted.shape),
+    "wrong-shape": lambda s: (
+        s.has_text("empty|") or _in_a_case(".out", lambda out, wanted: out.shape != wanted.shape)(s)
+    ),
     "wrong-dtype": _in_a_case(".out", lambda out, wanted: out.dtype != wanted.dtype),
     "not-finite": _in_a_case(".out", lambda out, _: np.isnan(out.astype(float)).any()),
+    "same-every-time": lambda s: (
+        len({s.values[key].tobytes() for key in s.keys(".out") if s.array(key) is not None}) == 1
+    ),
     "not-repeatable": lambda s: any(
         not is_near(s.array(key), s.array(key.replace(".again", ".out")))
         for key in s.keys(".again")
     ),
-    "input-changed": _side_effect("after", lambda s, key: not is_near(s.array(key), s.wanted(key))),
+    "input-changed": lambda s: (
+        s.has_text("changed|")
+        or _side_effect("after", lambda s, key: not is_near(s.array(key), s.wanted(key)))(s)
+    ),
     "no-gradient": _side_effect("grad", _is_cut_off),
     "wrong-gradient": _side_effect("grad", _gradient_differs),
     "hard-coded-device": _is_elsewhere,
@@ -102,5 +119,9 @@ CASES: dict[str, Claim] = {
     "sees-future": _leaks,
     "mask-finite": _fills_with(lambda fill: fill < -10),
     "mask-tiny": _fills_with(lambda fill: 0 < fill < 1e-3),
+    "mask-inverted": _masks(lambda mask, past: np.array_equal(mask != 0, ~past)),
+    "mask-upper-triangle": _masks(lambda mask, past: np.array_equal(mask != 0, past.T)),
+    "mask-all-ones": _masks(lambda mask, past: (mask != 0).all()),
+    "mask-additive": _masks(lambda mask, past: not mask[past].any() and (mask[~past] < -1e3).all()),
     "block-not-cut": lambda s: _numbers_are_right(s) and s.has_text("raised|"),
 }

@@ -117,6 +117,7 @@ LOADERS: dict[str, Claim] = {
     "split-missing": says("keys|"),
     "not-a-dict": says("type|"),
     "not-dataloaders": says("loader|"),
+    "loaders-shared": lambda s: s.number("own") == 0,
     "collate-forgotten": says("default_collate", "batch|"),
     "wrong-dataset": _of_splits(
         lambda s, c: bool(set(s.list(f"{c}.first")) - set(s.right[f"{c}.first"].tolist()))

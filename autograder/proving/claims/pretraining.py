@@ -252,6 +252,7 @@ ANSWERS: dict[str, Claim] = {
         lambda a, w, q, t, off, n: off != "" and not off.startswith(q)
     ),
     "sampled": _diary(6, 0),
+    "model-not-asked": _diary(0, 0),
     "batch-missing": _diary(3, 1),
     "not-in-eval": _diary(1, 1),
     "gradients-on": _diary(2, 1),

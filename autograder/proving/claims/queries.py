@@ -154,8 +154,8 @@ NOISY: dict[str, Claim] = {
     "averages-all": _in_every_set(lambda q, tokens, shares: np.ptp(shares) < 0.06),
     "off-by-one": _looks_beside,
     "fixed-index": _looks_at_fixed_rows,
-    "wrong-key": _in_every_set(
-        lambda q, tokens, shares: shares.mean(axis=0)[tokens].sum() < 0.5 + 1e-6
+    "wrong-key": lambda s: (
+        np.mean([shares.mean(axis=0)[tokens].sum() for _, tokens, shares in _mean_weights(s)]) < 0.5
     ),
     "selects-one": _in_every_set(lambda q, tokens, shares: shares[0][tokens].max() > 0.85),
     "unequal-weights": _in_every_set(lambda q, tokens, shares: shares[0][tokens].sum() > 0.85),

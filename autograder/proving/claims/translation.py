@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from autograder.proving.claims.seen import Claim, Seen, is_near, says
@@ -223,6 +225,16 @@ def _goes_on(seen: Seen) -> bool:
     return False
 
 
+def _feeds_another(seen: Seen) -> bool:
+    """The decoder was fed another token than the one that the model had found likeliest."""
+    for case in _cases(seen):
+        steps = np.reshape(seen.values.get(f"{case}.diary", [[-1] * 5]), (-1, 5))
+        for (word, step, *_), (fed, *_) in pairwise(steps):
+            if word >= 0 and fed != _best(seen, case, word, step):
+                return True
+    return False
+
+
 DECODING: dict[str, Claim] = COMMON | {
     "stop-returned": _of_decoding(lambda w, r, d, s, n: s[-1] in w),
     "start-returned": _of_decoding(lambda w, r, d, s, n: s[0] in w),
@@ -245,7 +257,7 @@ DECODING: dict[str, Claim] = COMMON | {
         lambda w, r, d, s, n: len(d) > 1 and set(d[:, 1].tolist()) == {0}
     ),
     "begins-without-start": _of_decoding(lambda w, r, d, s, n: len(d) > 0 and d[0, 0] != s[0]),
-    "not-the-likeliest": lambda s: _of_decoding(lambda w, r, d, source, n: w != r)(s),
+    "not-the-likeliest": _feeds_another,
     "eval-forgotten": _in_a_case(
         lambda s, c: (np.reshape(s.values[f"{c}.diary"], (-1, 5))[:, 2] > 0).any()
     ),
