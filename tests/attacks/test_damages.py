@@ -3,6 +3,7 @@
 import json
 import shutil
 import time
+from unittest import mock
 
 import pytest
 
@@ -128,7 +129,9 @@ def grade_by_gradescope(grading):
     title = assignment.find_notebook(NAME.split(".")[0]).title
     found = {}
     for folder in sorted(grading.glob("submitted/*/attention")):
-        tests = grade_submission(assignment, folder)["tests"]
+        # A leaderboard needs test sets, which are in Gradescope's zip alone.
+        with mock.patch("autograder.adapters.gradescope_run.find_leaderboard", lambda name: None):
+            tests = grade_submission(assignment, folder)["tests"]
         found[folder.parent.name] = sum(
             test["score"] for test in tests if test["name"].startswith(f"{title}: ")
         )
