@@ -10,11 +10,8 @@ from __future__ import annotations
 import contextvars
 import importlib.util
 import logging
-import pickle
-import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from autograder import __version__
@@ -37,15 +34,16 @@ def run_on_cluster(
         raise CourseError("--scheduler needs Dask: pip install -c constraints.txt -e '.[cluster]'.")
     from distributed import wait
 
+    from autograder.classroom import parcel
     from autograder.classroom.run import fill_up, pack_files
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said below
     client = _connect(address)
     try:
-        packed = zlib.compress(pickle.dumps(kit))
+        packed = parcel.write_kit(kit)
 
         def submit(task: Task):
-            content = pickle.dumps(pack_files(task))
+            content = parcel.write_task(pack_files(task))
             return client.submit(_run, content, packed, __version__, pure=False)
 
         running: dict = {}
@@ -69,6 +67,7 @@ def run_on_cluster(
 
 def _run(task: bytes, packed: bytes, version: str) -> Finished:
     """What a worker does; an old worker must not give marks by old rules."""
+    from autograder.classroom import parcel
     from autograder.classroom.worker import Finished, run_task
 
     if version != __version__:
@@ -77,12 +76,7 @@ def _run(task: bytes, packed: bytes, version: str) -> Finished:
         )
     # Dask hands its own context on to all its threads, and with it one event loop, which Jupyter
     # would then run twice at once.
-    return contextvars.Context().run(run_task, pickle.loads(task), _unpack(packed))
-
-
-@lru_cache(maxsize=2)
-def _unpack(packed: bytes) -> Kit:
-    return pickle.loads(zlib.decompress(packed))
+    return contextvars.Context().run(run_task, parcel.read_task(task), parcel.read_kit(packed))
 
 
 def _connect(address: str):

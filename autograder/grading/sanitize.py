@@ -18,10 +18,14 @@ from course_utils.sanitize import LARGEST_IMAGE, clean_html
 
 _LONGEST_TEXT = 100_000  # characters of one output
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
-# Tags in markdown that stay: those without attributes, and plain pictures.
+# Tags in markdown that stay: those without attributes, plain pictures, and tables.
 _PLAIN_TAG = r"/?(?:b|br|details|em|hr|i|li|ol|p|pre|small|strong|sub|summary|sup|u|ul)\s*/?>"
 _PICTURE = r"img(?:\s+(?:src|alt|width|height)=(?:\"[^\"<>]*\"|'[^'<>]*'))*\s*/?>"
-_TAG = re.compile(rf"<(?=[A-Za-z/!?])(?!{_PLAIN_TAG}|{_PICTURE})")
+_TABLE = (
+    r"/?(?:table|caption|thead|tbody|tfoot|tr|th|td)(?:\s+(?:class=\"dataframe\""
+    r"|(?:border|align|valign|colspan|rowspan|width|scope)=(?:\"[\w %]*\"|'[\w %]*'|\w+)))*\s*/?>"
+)
+_TAG = re.compile(rf"<(?=[A-Za-z/!?])(?!{_PLAIN_TAG}|{_PICTURE}|{_TABLE})")
 # Addresses of links, where they stand and where they are defined for later.
 _LINK = re.compile(r"(?P<before>\]\(\s*)(?P<address><[^<>\n]*>|[^\s)]*)")
 _DEFINITION = re.compile(r"(?m)(?P<before>^[ >\t]*\[[^\]\n]{1,200}\]:\s*)(?P<address><[^<>\n]*>|\S+)")
@@ -110,7 +114,7 @@ def _sanitize_data(data: dict) -> dict[str, str]:
         text = _join(value)
         if kind == "text/plain":
             safe[kind] = _cut(text)
-        elif kind == "text/markdown":
+        elif kind in ("text/markdown", "text/latex"):
             safe[kind] = sanitize_markdown(_cut(text))
         elif kind == "text/html" and len(text) <= LARGEST_IMAGE:
             safe[kind] = clean_html(text)

@@ -288,9 +288,9 @@ def _restrict_files(plan: Plan) -> list[str]:
     """Keep this process to what it may see, by Landlock; return the walls that stand then."""
     return landlock.restrict(
         _libc,
-        readable=[*_SYSTEM_FOLDERS, "/etc", "/proc", *plan.visible],
+        readable=[*_SYSTEM_FOLDERS, *_SYSTEM_FILES, "/proc", *plan.visible],
         writable=[plan.folder, plan.channel],
-        devices=["/dev"],
+        devices=[f"/dev/{name}" for name in _DEVICES],
     )
 
 

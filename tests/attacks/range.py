@@ -23,18 +23,20 @@ from pathlib import Path
 
 from autograder import budgets
 
-budgets.CELL_SECONDS, budgets.ASK_SECONDS = 5, 4  # before anything takes them over
+if __name__ == "__main__":
+    budgets.CELL_SECONDS, budgets.ASK_SECONDS = 5, 4  # before anything takes them over
 
-import nbformat  # noqa: E402
+import nbformat
 
-from autograder.blueprint import load_blueprint  # noqa: E402
-from autograder.course import _read_course, load_assignment  # noqa: E402
-from autograder.demo.personas import fill_in, solve_all  # noqa: E402
-from autograder.files import remove_tree, replace_file  # noqa: E402
-from autograder.kernel import nursery, seccomp, walls  # noqa: E402
-from autograder.kernel.isolation import measure_isolation  # noqa: E402
-from tests.attacks.attacks import ATTACKS  # noqa: E402
-from tests.attacks.probes import (  # noqa: E402
+from autograder.blueprint import load_blueprint
+from autograder.course import _read_course, load_assignment
+from autograder.demo.personas import fill_in, solve_all
+from autograder.files import remove_tree, replace_file
+from autograder.kernel import nursery, seccomp, walls
+from autograder.kernel.isolation import measure_isolation
+from tests.attacks.attacks import ATTACKS
+from tests.attacks.damages import NAME
+from tests.attacks.probes import (
     ODD_VALUES,
     PROBES,
     add_odd_values,
@@ -42,9 +44,9 @@ from tests.attacks.probes import (  # noqa: E402
     aim,
     find_loot,
 )
+from tests.attacks.test_damages import DOORS
+from tests.conftest import FULL, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-NAME = "1_query_crafting"
 HONEST = ("ada", "zoe")
 MARK = "planted-by-an-attack"
 FEW = {"allclose", "forged-reply", "walk-memory", "classmate", "truncate-classmate", "daemon", "exit", "memfd",
@@ -55,7 +57,6 @@ LEVELS = {  # the user, and whether namespaces may be made
     "a user": (65534, True),
     "a user, no namespaces": (65534, False),
 }
-FULL = 12.0
 _BEGIN, _END = "<!-- the range begins -->", "<!-- the range ends -->"
 
 
@@ -68,9 +69,9 @@ def hand_in(grading: Path, few: bool, walled: bool, port: int) -> int:
     Below full walls those that only namespaces can stop are left out.
     """
     assignment = load_assignment("attention", ROOT)
-    blueprint = load_blueprint(assignment, NAME)
+    blueprint = load_blueprint(assignment, NAME.split(".")[0])
     submitted = grading / "submitted"
-    victim = submitted / HONEST[0] / "attention" / f"{NAME}.ipynb"
+    victim = submitted / HONEST[0] / "attention" / NAME
     world = {
         "<COURSE>": str(ROOT), "<CLASSMATE>": str(victim), "<GRADER>": str(os.getpid()),
         "<NURSERY>": str(nursery.share_nursery().pid), "<PORT>": str(port), "<MARK>": MARK,
@@ -82,7 +83,7 @@ def hand_in(grading: Path, few: bool, walled: bool, port: int) -> int:
         folder.mkdir(parents=True)
         if prepare:
             prepare(notebook, folder)
-        nbformat.write(notebook, folder / f"{NAME}.ipynb")
+        nbformat.write(notebook, folder / NAME)
 
     for student in HONEST:
         write(student, fill_in(blueprint, solve_all(blueprint)))
@@ -94,50 +95,6 @@ def hand_in(grading: Path, few: bool, walled: bool, port: int) -> int:
         write(f"odd-values-{number}", notebook)
     write("probes", add_probes(blueprint, world))
     return len(chosen) + len(ODD_VALUES) + len(PROBES)
-
-
-# ------------------------------------------------------------------------------------- doors
-
-
-def by_path(grading: Path) -> dict[str, float]:
-    from tests.attacks.test_damages import grade_by_path
-
-    return grade_by_path(grading)
-
-
-def by_class(grading: Path) -> dict[str, float]:
-    from tests.attacks.test_damages import grade_by_class
-
-    return grade_by_class(grading)
-
-
-def by_nbgrader(grading: Path) -> dict[str, float]:
-    from tests.attacks.test_damages import grade_by_nbgrader
-
-    return grade_by_nbgrader(grading)
-
-
-def by_gradescope(grading: Path) -> dict[str, float]:
-    """Grade each folder as Gradescope's container does, one by one."""
-    from autograder.adapters.gradescope_run import grade_submission
-
-    assignment = load_assignment("attention", ROOT)
-    title = assignment.find_notebook(NAME).title
-    found = {}
-    for folder in sorted(grading.glob("submitted/*/attention")):
-        tests = grade_submission(assignment, folder)["tests"]
-        found[folder.parent.name] = sum(
-            test["score"] for test in tests if test["name"].startswith(f"{title}: ")
-        )
-    return found
-
-
-DOORS = {
-    "grade PATH": by_path,
-    "the class": by_class,
-    "nbgrader autograde": by_nbgrader,
-    "Gradescope": by_gradescope,
-}
 
 
 # ----------------------------------------------------------------------------------- one level
@@ -192,7 +149,7 @@ def _look_outside(grading: Path) -> list:
         home / ".ipython" / "profile_default" / "startup" / f"{MARK}.py", home / f".{MARK}",
         *(Path(place) / MARK for place in ("/tmp", "/var/tmp", "/dev/shm", "/etc")),
     ]  # fmt: skip
-    victim = grading / "submitted" / HONEST[0] / "attention" / f"{NAME}.ipynb"
+    victim = grading / "submitted" / HONEST[0] / "attention" / NAME
     facts = victim.stat()
     return [
         [path.exists() for path in planted], facts.st_mtime, facts.st_mode, facts.st_uid,
@@ -203,7 +160,7 @@ def _look_outside(grading: Path) -> list:
 
 def _find_loot(grading: Path, walled: bool) -> list[str] | None:
     """Return the attacks that printed LOOT, or None where a door leaves no notebook to look into."""
-    notebooks = list(grading.glob(f"autograded/*/attention/{NAME}.ipynb"))
+    notebooks = list(grading.glob(f"autograded/*/attention/{NAME}"))
     if not notebooks:
         return None
     allowed = set() if walled else {probe.name for probe in PROBES if probe.open_below}

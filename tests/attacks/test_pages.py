@@ -93,6 +93,14 @@ def test_words_and_signs_of_honest_answers_stay():
     assert sanitize_markdown(text) == kept
 
 
+def test_tables_stay_and_do_nothing_else():
+    table = '<table border="1" class="dataframe"><tr><th scope=row>a</th><td align="right">1</td></tr></table>'
+    assert sanitize_markdown(table) == table
+    for acting in ("<table onclick=x>", '<td style="position:fixed">', "<tr\nonmouseover=x>",
+                   '<table class="x">', '<td width="1" onclick="x">', "<tablet>"):  # fmt: skip
+        assert sanitize_markdown(acting) == acting.replace("<", "< ")
+
+
 @pytest.mark.browser
 def test_nothing_acts_in_a_browser(graded, blueprint, tmp_path):
     if CHROMIUM is None:
