@@ -76,6 +76,8 @@ def explain_os_error(problem: OSError) -> str:
     """Say what the system refused, and where."""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT):
         return "the disk is full. Make room and try again"
+    if problem.errno in (errno.EEXIST, errno.ENOTDIR) and problem.filename:
+        return f"{problem.filename} is a file, where there should be a folder"
     if problem.errno == errno.EISDIR:
         return f"{problem.filename2 or problem.filename} is a folder; give the name of a file"
     return f"{problem.strerror or problem}" + (f" ({problem.filename})" if problem.filename else "")

@@ -76,7 +76,6 @@ def make_gradescope_zip(assignment: Assignment, path: Path, torch_index: str = "
     """
     if torch_index and not re.fullmatch(r"https?://[\w./-]+", torch_index):
         raise CourseError(f"{torch_index!r} is no address of a package index.")
-    require_built(assignment.course)
     if path.suffix != ".zip":
         raise CourseError(f"{path} should end in .zip: Gradescope takes a zip file.")
     if path.exists() and not _is_ours(path):
@@ -84,6 +83,7 @@ def make_gradescope_zip(assignment: Assignment, path: Path, torch_index: str = "
             f"{path} is something else than an autograder zip and is not overwritten: give another "
             "name."
         )
+    require_built(assignment.course)  # takes a while: what is typed comes first
     leaderboard = find_leaderboard(assignment.name)
     sets = leaderboard.collect_test_sets() if leaderboard else []
     test_sets = leaderboard.write_test_sets(sets) if leaderboard else b"[]"

@@ -45,9 +45,9 @@ def publish(course: Course, folder: Path, name: str | None = None) -> list[str]:
     It holds the assignment of this name, and those that were published there before.
     """
     chosen = course.find(name).name
-    require_built(course)
-    require_own_address(course)
     earlier = _read_earlier(course, folder)
+    require_built(course)  # takes a while: what is typed comes first
+    require_own_address(course)
     names = [one for one in course.assignments if one == chosen or one in _list_published(folder)]
     files = make_publication(course, names)
     if earlier:

@@ -454,7 +454,8 @@ def _describe_saved(desk: Desk, batch: str) -> str:
     if not marks:
         return ""
     number = f"{len(marks)} answers" if len(marks) > 1 else "the last answer"
-    return f"Saved: {marks[0].score:g} points for {number}."
+    points = "1 point" if marks[0].score == 1 else f"{marks[0].score:g} points"
+    return f"Saved: {points} for {number}."
 
 
 def _read_judgement(handler: DeskHandler, question: Question) -> Judgement:

@@ -56,15 +56,19 @@ class Question:
 
     @property
     def title(self) -> str:
-        """Return the first words of the question, for lists."""
+        """Return the question's heading or its first words, for lists."""
         text = self.asked[-1].source if self.asked else ""
-        if self.section is not None and len(text) < 60:
-            text = self.section.source  # "Rationale for 1.2.2:" alone says little
-        named = re.search(rf"\*\*{re.escape(self.label)}\*\* +(.+?)(?:\n\n|$)", text, re.DOTALL)
+        label = re.escape(self.label)
+        given = "\n".join(
+            slot.release.source
+            for slot in self.blueprint.slots
+            if slot.release.cell_type == "markdown"
+        )
+        named = re.search(rf"\*\*{label}\*\* +(.+?)(?:\n\n|$)", text, re.DOTALL)
+        named = named or re.search(rf"^#+ +{label} +(.+)", given, re.MULTILINE)
         headings = re.findall(r"^#+ +(.+)", text, re.MULTILINE)
         words = named[1] if named else headings[-1] if headings else text.strip().split("\n\n")[0]
-        words = re.sub(r"[*`#]|\(\d[^)]*\)$", "", " ".join(words.split())).strip()
-        words = words.removeprefix(self.label).strip()
+        words = re.sub(r"[*`#●○]|\(\d[^)]*\)$", "", " ".join(words.split())).strip()
         return words if len(words) <= 90 else words[:87].rsplit(" ", 1)[0] + " ..."
 
     def find_work(self, cells: list) -> list:

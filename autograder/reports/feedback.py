@@ -13,6 +13,7 @@ from pathlib import Path
 from nbconvert.exporters import HTMLExporter
 from nbgrader.api import Comment, Grade, Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets.config import Config
 
 from autograder.blueprint import load_blueprint
 from autograder.course import Assignment, CourseError, load_assignment
@@ -48,6 +49,13 @@ class FeedbackExporter(HTMLExporter):
     def __init__(self, **options):
         super().__init__(**options)
         self.exclude_input_prompt = self.exclude_output_prompt = True
+
+    @property
+    def default_config(self) -> Config:
+        """Leave out what nbgrader's own steps do not know: each would warn of it in the terminal."""
+        config = super().default_config
+        config.pop("NbConvertBase", None)  # which form of an output to show: our template decides
+        return config
 
     def _template_name_default(self) -> str:
         return "course_feedback"

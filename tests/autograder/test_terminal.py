@@ -74,7 +74,10 @@ def test_every_command_that_takes_a_while_has_a_bar():
     [
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full. Make room"),
         (IsADirectoryError(errno.EISDIR, "Is a directory", "out.csv"), "out.csv is a folder"),
-        (NotADirectoryError(errno.ENOTDIR, "Not a directory", "a/b"), "Not a directory (a/b)"),
+        (
+            NotADirectoryError(errno.ENOTDIR, "Not a directory", "a/b"),
+            "a/b is a file, where there should be a folder",
+        ),
         (
             OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full")),
             "the gradebook could not be read or written: database or disk is full",

@@ -104,7 +104,7 @@ def test_a_mark_is_saved_shown_and_undone(person):
         form["action"], seen=form["seen"], view="blind", queue="open", ticket=form["ticket"],
         comment="Say <why>.", **{form["items"][0]: "1"},
     )  # fmt: skip
-    assert status == 200 and "Saved: 1 points for the last answer." in page and "saved=" in url
+    assert status == 200 and "Saved: 1 point for the last answer." in page and "saved=" in url
     assert "Say &lt;why&gt;." in page, "offered for the next answer"
     status, page, _ = person.post(form["action"], seen=form["seen"], view="blind")
     assert status == 409 and "Nothing was saved" in page

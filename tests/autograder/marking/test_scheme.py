@@ -1,10 +1,13 @@
 """From the words of a mark scheme to items with keys."""
 
+import re
+
 import pytest
 
 from autograder.authoring.mark_scheme import SchemeMistake, read_scheme
 from autograder.blueprint import load_blueprints
 from autograder.course import load_course
+from autograder.marking.questions import find_questions
 from tests.conftest import ROOT
 
 
@@ -62,6 +65,20 @@ def test_an_item_is_known_by_its_words():
     reworded = read_scheme(write("- 1 point: agrees.", "- 1 point: says no."), 2)
     assert {item.digest for item in before.items} == {item.digest for item in moved.items}
     assert before.items[0].digest != reworded.items[0].digest and before.digest != reworded.digest
+
+
+def test_every_question_has_a_title_that_says_what_it_asks(course):
+    for assignment in course.assignments.values():
+        for question in find_questions(assignment):
+            assert re.fullmatch(r"[A-Z][^<>●○*#]+", question.title), (
+                question.label,
+                question.title,
+            )
+    titles = {q.cell: q.title for q in find_questions(course.assignments["attention"])}
+    assert titles["answer_1_3_2"] == "Average the first two", (
+        "its heading, not what stands above it"
+    )
+    assert titles["answer_q4_4"] == "What does an optimizer do?"
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,16 @@ def test_nbgraders_command_makes_the_same_page_without_force(folder):
     assert "Pages of 0 students were made" in run(folder).stdout
 
 
+def test_nbgraders_command_says_nothing_of_its_libraries(folder):
+    for page in (folder / "feedback/ada/attention").glob("*.html"):
+        page.unlink()
+    done = run_nbgrader(
+        "generate_feedback", "attention", "--student=ada", COURSE_GRADING=str(folder)
+    )
+    assert done.returncode == 0 and "Writing" in done.stderr
+    assert "WARNING" not in done.stderr, done.stderr
+
+
 def test_pages_are_packed_by_the_names_that_the_systems_gave(folder, tmp_path):
     done = run(folder, "--for", "moodle", "--output", tmp_path / "m.zip")
     packed = zipfile.ZipFile(tmp_path / "m.zip").namelist()

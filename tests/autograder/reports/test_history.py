@@ -57,12 +57,16 @@ def test_a_request_is_on_the_desks_list_until_it_is_answered(folder):
 
 
 def test_forgetting_leaves_nothing(folder):
+    elsewhere = folder / "collected" / "attention-gradescope.json"
+    elsewhere.parent.mkdir(exist_ok=True)
+    elsewhere.write_text('{"ada": {"score": 1, "time": "", "submission": "s"}}')
     said = run_autograder("forget", "ada", COURSE_GRADING=str(folder))
     assert "Nothing was deleted" in said.stdout and (folder / "submitted" / "ada").is_dir()
     done = run_autograder("forget", "ada", "--yes", COURSE_GRADING=str(folder))
     assert done.returncode == 0, done.stderr
     left = [path for path in folder.rglob("*") if "ada" in path.parts or path.stem == "ada"]
     assert left == [] and "ada" not in (folder / "roster.csv").read_text()
+    assert elsewhere.read_text() == "{}"
     with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", "attention-course") as gradebook:
         with pytest.raises(MissingEntry):
             gradebook.find_student("ada")
