@@ -3,9 +3,9 @@
     python tests/breaks.py              # all of them; exit status 1 below 90 %
     python tests/breaks.py judge kept   # those whose room or old text holds one of these words
 
-Each break is one replacement in a copy of the repository. The test that should notice it runs there first
-and, if it does not, the tests of the room, until the first failure. A break that nothing notices asks for
-a test.
+Each break is one replacement in a copy of the repository. The tests of the broken module run there first and,
+if they do not notice, those of its room, until the first failure. A break that nothing notices asks for a
+test.
 """
 
 from __future__ import annotations
@@ -51,6 +51,33 @@ GRADEBOOK = "autograder/classroom/gradebook.py"
 PUBLISH = "autograder/authoring/publish.py"
 LEAKS = "autograder/authoring/leaks.py"
 
+# Who should notice what is wrong in a module, below tests/autograder.
+GUARDS = {
+    JUDGE: "grading/test_judge.py",
+    GRADE: "grading/test_grade.py",
+    SECOND: "grading/test_judge.py",
+    "autograder/grading/canary.py": "grading/test_grade.py",
+    "autograder/grading/kept_outputs.py": "grading/test_kept_outputs.py",
+    "autograder/grading/borrowed.py": "grading/test_borrowed.py",
+    "autograder/grading/secret.py": "grading/test_secret.py",
+    "course_utils/sanitize.py": "../attacks/test_pages.py",
+    READ: "intake/test_restore.py",
+    RESTORE: "intake/test_restore.py",
+    "autograder/intake/recognise.py": "intake/test_gather.py",
+    UNZIP: "intake/test_unzip.py",
+    GATHER: "intake/test_gather.py",
+    ARRIVALS: "intake/test_arrivals.py",
+    "autograder/__main__.py": "grading/test_grade.py",
+    SESSION: "kernel/test_session.py",
+    WIRE: "kernel/test_wire.py",
+    WALLS: "kernel/test_nursery.py",
+    "autograder/kernel/workfolder.py": "kernel/test_nursery.py",
+    "autograder/kernel/nursery.py": "kernel/test_nursery.py",
+    GRADES: "reports/test_grades.py",
+    GRADEBOOK: "reports/test_grades.py",
+    PUBLISH: "authoring/test_publish.py",
+    LEAKS: "authoring/test_publish.py",
+}
 # The tests of each room, the quick ones first.
 TESTS = {
     "grades": ("classroom/test_roster.py", "reports/test_grades.py"),
@@ -72,7 +99,6 @@ class Break:
     file: str
     old: str
     new: str
-    guard: str = ""  # the test that should notice: file and name, below tests/autograder
 
 
 BREAKS = [
@@ -182,9 +208,6 @@ def main(words: list[str]) -> int:
         outcomes = []
         for room in TESTS:
             broken_here = [broken for broken in chosen if broken.room == room]
-            guards = sorted({broken.guard for broken in broken_here if broken.guard})
-            if guards:
-                check_unbroken(tuple(guards), copy)
             outcomes += [(broken, *try_break(broken, copy)) for broken in broken_here]
     missed = [broken for broken, noticed, _ in outcomes if not noticed]
     noticed = len(outcomes) - len(missed)
@@ -216,14 +239,13 @@ def check_unbroken(tests: tuple[str, ...], copy: Path) -> None:
 
 
 def try_break(broken: Break, copy: Path) -> tuple[bool, str]:
-    """Try one break on its guard and then on its room; return whether they noticed, and which."""
+    """Try one break on its module's tests, then on its room's; return whether they noticed, and which."""
     began = time.monotonic()
     noticed, by = False, ""
-    if broken.guard:
-        noticed, by = run_broken((broken.guard,), broken, copy)
-    if not noticed:
-        check_unbroken(TESTS[broken.room], copy)
-        noticed, by = run_broken(TESTS[broken.room], broken, copy)
+    for tests in ((GUARDS[broken.file],), TESTS[broken.room]):
+        if not noticed:
+            check_unbroken(tests, copy)
+            noticed, by = run_broken(tests, broken, copy)
     sign = "noticed    " if noticed else "NOT NOTICED"
     print(f"{sign} {time.monotonic() - began:4.0f} s  {broken.room}: "
           f"{broken.old.strip()[:60]!r}  {by}", flush=True)  # fmt: skip

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests import ending
 ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("COURSE_ISOLATION", "process")  # tests run wherever they can
 FULL = load_assignment("attention", ROOT).find_notebook("1_query_crafting").auto  # notebook 1
+TABLES = "select name from sqlite_master where type = 'table'"
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # nbgrader's tools
 
 
@@ -50,6 +52,44 @@ def one_question_to_alembic():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_recording_of_an_assignment(tmp_path_factory):
+    """nbgrader takes seconds to record an assignment in an empty gradebook: here, once for all.
+
+    Later gradebooks begin as copies of the first, while they are empty and the course is this one.
+    """
+    try:
+        from autograder.classroom import gradebook
+    except ImportError:  # a Python that has the students' package alone
+        yield
+        return
+    real, kept = gradebook.generate_release, {}
+
+    def generate_release(assignment, root, db_url):
+        path = Path(db_url.removeprefix("sqlite:///"))
+        known = assignment == load_course(ROOT).assignments.get(assignment.name)
+        if not known or not _is_empty(path):
+            return real(assignment, root, db_url=db_url)
+        if assignment.name not in kept:
+            real(assignment, root, db_url=db_url)
+            kept[assignment.name] = path.read_bytes()
+        else:
+            path.write_bytes(kept[assignment.name])
+
+    with mock.patch.object(gradebook, "generate_release", generate_release):
+        yield
+
+
+def _is_empty(path):
+    """Is this a gradebook of nbgrader's with nothing in it?"""
+    if not path.is_file():
+        return False
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        tables = [name for (name,) in database.execute(TABLES)]
+        used = {name for name in tables if database.execute(f"select 1 from {name}").fetchone()}
+    return used == {"course", "alembic_version"}
+
+
 @pytest.fixture(scope="session")
 def course():
     return load_course(ROOT)
@@ -70,13 +110,39 @@ def blueprint(assignment):
 @pytest.fixture
 def course_copy(tmp_path):
     """A copy of the course that a test may break: a folder with everything that is built from."""
-    copy = tmp_path / "course"
+    return copy_course(tmp_path / "course")
+
+
+@pytest.fixture
+def small_course_copy(course_copy):
+    """A copy of the course with one assignment of one notebook, which is built in no time."""
+    keep_one_notebook(course_copy)
+    return course_copy
+
+
+def copy_course(copy):
     copy.mkdir()
     for name in ("notebooks", "source", "release", "course_utils", "autograder"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("course.toml", "nbgrader_config.py", "pyproject.toml"):
         shutil.copy(ROOT / name, copy / name)
     return copy
+
+
+def keep_one_notebook(copy):
+    """Leave `attention` with its first notebook, and no other assignment."""
+    for folder in ("notebooks", "source", "release"):
+        shutil.rmtree(copy / folder / "attention_at_work")
+        for path in (copy / folder / "attention").glob("[23]_*"):
+            path.unlink()
+    facts = copy / "notebooks/attention/assignment.toml"
+    head, first, _ = facts.read_text("utf-8").split("[[notebooks]]\n", 2)
+    tail = facts.read_text("utf-8").partition("# What students hand in")[2]
+    facts.write_text(f"{head}[[notebooks]]\n{first}# What students hand in{tail}", "utf-8")
+    course = copy / "course.toml"
+    text = course.read_text("utf-8").replace("attention_at_work = 1\n", "")
+    text = text.replace("your-department", "our-department")
+    course.write_text(text, "utf-8")
 
 
 @pytest.fixture(scope="session")

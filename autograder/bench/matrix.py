@@ -165,7 +165,7 @@ def _run_tests(environment: Environment, root: Path) -> dict:
     report.unlink(missing_ok=True)
     done = _run(
         environment, root, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", _SLOW,
-        "--continue-on-collection-errors",
+        "-n", "2", "--dist", "loadgroup", "--continue-on-collection-errors",
         f"--junitxml={report}", "tests/course_utils",
     )  # fmt: skip
     if not report.is_file():

@@ -9,7 +9,7 @@ import sys
 import nbformat
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, copy_course, keep_one_notebook
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("second assignment")]
 
@@ -95,12 +95,9 @@ EXERCISES = [
 @pytest.fixture(scope="module")
 def course_with_two(tmp_path_factory):
     """A copy of the course, its first assignment with one notebook, and a second one added."""
-    copy = tmp_path_factory.mktemp("two") / "course"
-    for name in ("notebooks", "source", "release", "course_utils", "autograder"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("course.toml", "nbgrader_config.py", "pyproject.toml", "LICENSE"):
-        shutil.copy(ROOT / name, copy / name)
-    _keep_one_notebook(copy)
+    copy = copy_course(tmp_path_factory.mktemp("two") / "course")
+    shutil.copy(ROOT / "LICENSE", copy)
+    keep_one_notebook(copy)
     files = {
         "notebooks/small/assignment.toml": TOML,
         "notebooks/small/1_halves.py": TEXT,
@@ -112,22 +109,6 @@ def course_with_two(tmp_path_factory):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, "utf-8")
     return copy
-
-
-def _keep_one_notebook(copy):
-    """Leave `attention` with its first notebook: what is added does not depend on the rest."""
-    for folder in ("notebooks", "source", "release"):
-        shutil.rmtree(copy / folder / "attention_at_work")
-        for path in (copy / folder / "attention").glob("[23]_*"):
-            path.unlink()
-    facts = copy / "notebooks/attention/assignment.toml"
-    head, first, _ = facts.read_text("utf-8").split("[[notebooks]]\n", 2)
-    tail = facts.read_text("utf-8").partition("# What students hand in")[2]
-    facts.write_text(f"{head}[[notebooks]]\n{first}# What students hand in{tail}", "utf-8")
-    course = copy / "course.toml"
-    text = course.read_text("utf-8").replace("attention_at_work = 1\n", "")
-    text = text.replace("your-department", "our-department")
-    course.write_text(text, "utf-8")
 
 
 # Commands run one after another in one Python that imports the copy of the course, not this one.

@@ -199,15 +199,16 @@ def test_building_twice_changes_no_byte(course_copy):
     assert build(course) == []
 
 
-def test_check_names_each_file_that_is_out_of_date(course_copy):
-    course = load_course(course_copy)
+def test_check_names_each_file_that_is_out_of_date(small_course_copy):
+    course = load_course(small_course_copy)
+    build(course)
     assert build(course, check=True) == []
     text = course.find().texts / "1_query_crafting.py"
     text.write_text(text.read_text("utf-8").replace("# # Query crafting", "# # Crafting queries"))
     stray = course.find().release / "old.ipynb"
     stray.write_text("{}")
     stale = build(course, check=True)
-    assert [path.relative_to(course_copy).as_posix() for path in stale] == [
+    assert [path.relative_to(small_course_copy).as_posix() for path in stale] == [
         "source/attention/1_query_crafting.ipynb",
         "release/attention/1_query_crafting.ipynb",
         "release/attention/old.ipynb",
@@ -250,9 +251,9 @@ LEAKS = {
 
 
 @pytest.mark.parametrize("name", LEAKS)
-def test_a_release_that_gives_answers_away_fails_the_build(course_copy, name):
+def test_a_release_that_gives_answers_away_fails_the_build(small_course_copy, name):
     old, new, secret = LEAKS[name]
-    assignment = load_assignment("attention", course_copy)
+    assignment = load_assignment("attention", small_course_copy)
     before = (assignment.release / "1_query_crafting.ipynb").read_bytes()
     plant(assignment, old, new)
     with pytest.raises(CourseError) as caught:
@@ -262,11 +263,11 @@ def test_a_release_that_gives_answers_away_fails_the_build(course_copy, name):
     assert (assignment.release / "1_query_crafting.ipynb").read_bytes() == before
 
 
-def test_the_package_may_not_give_answers_away_either(course_copy):
-    module = course_copy / "course_utils" / "queries.py"
+def test_the_package_may_not_give_answers_away_either(small_course_copy):
+    module = small_course_copy / "course_utils" / "queries.py"
     module.write_text(module.read_text("utf-8") + "\n# psst: 10 * K[0]\n", "utf-8")
     with pytest.raises(CourseError, match=r"course_utils/queries.py:\d+: holds «10\*K\[0\]»"):
-        build(load_course(course_copy))
+        build(load_course(small_course_copy))
 
 
 def test_harmless_statements_are_no_secrets(tmp_path):
@@ -279,8 +280,8 @@ def test_harmless_statements_are_no_secrets(tmp_path):
     assert not secrets & {"S=10", "returned=S", "importtorch"}
 
 
-def test_text_notebooks_and_assignment_toml_must_agree(course_copy):
-    course = load_course(course_copy)
+def test_text_notebooks_and_assignment_toml_must_agree(small_course_copy):
+    course = load_course(small_course_copy)
     assignment = course.find()
     (assignment.texts / "9_extra.py").write_text(GOOD, "utf-8")
     with pytest.raises(CourseError, match=r"no .* entry '9_extra'"):
