@@ -3,6 +3,7 @@
 import ast
 import json
 
+import numpy as np
 import pytest
 
 from autograder.blueprint import fill_in, load_blueprint
@@ -13,7 +14,7 @@ from autograder.intake.restore import restore
 from autograder.proving.command import find_broken
 from autograder.proving.equivalents import load_equivalents
 from autograder.proving.mutants import choose, make_mutants
-from autograder.proving.prove import Outcome, Prover, Tally, Work, _count, list_works
+from autograder.proving.prove import Outcome, Prover, Tally, Work, _count, are_alike, list_works
 from autograder.proving.rewrites import make_rewrites
 from autograder.proving.stage import Stage
 
@@ -83,6 +84,43 @@ def test_the_table_counts_what_happened():
     assert found == (3, 1, 1, 2, 1, 2)
     assert len(find_broken(tally)) == 3  # too few rejected, one refused, two unstable
     assert not find_broken(Tally("e", mutants=100, rejected=99, named=90, rewrites=5))
+
+
+def test_answers_that_the_contract_allows_are_no_mutants_and_have_to_be_accepted():
+    kinds = (
+        ("right", [1.0, 1.0]),
+        ("right", [1.0, 0.0]),
+        ("between", [1.0, 0.0]),
+        ("wrong", [1.0, 1.0]),
+    )
+    works = [Work("a", "n", "e", False, "kind", str(place)) for place in range(len(kinds))]
+    outcomes = {
+        work.key: Outcome(work.key, shares, [None, None], contract=contract)
+        for work, (contract, shares) in zip(works, kinds, strict=True)
+    }
+    tally = _count("e", works, outcomes)
+    assert (tally.mutants, tally.survivors, tally.right, tally.refused, tally.between) == (
+        1,
+        1,
+        2,
+        1,
+        1,
+    )
+    assert tally.unstable == 1  # the right one whose verdict changes; the one between may
+
+
+def test_outputs_are_compared_and_manners_are_not():
+    one = {"loss": np.array(1.0), "accuracy": np.array(0.5), "events": np.array([1, 2])}
+    other = {"loss": np.array(1.0), "accuracy": np.array(0.7), "events": np.array([2, 1])}
+    assert are_alike(one, one | {"events": np.array([3])}) and not are_alike(one, other)
+    assert are_alike(one, other, "loss-summed") and not are_alike(one, other, "accuracy-in-percent")
+    masks = {"bool-heads.out": np.ones(3), "float-heads.out": np.ones(3)}
+    assert are_alike(
+        masks, masks | {"float-heads.out": np.zeros(3)}
+    )  # with one kind it is the same
+    assert not are_alike(masks, {key: np.zeros(3) for key in masks})
+    raised = {"a.out": "raised|ValueError: 3 is not 4 [line 2 of your cell]"}
+    assert are_alike(raised, {"a.out": "raised|ValueError: 5 is not 6 [line 9 of your cell]"})
 
 
 def test_equivalents_are_told_by_exercise_and_change():
