@@ -247,6 +247,7 @@ def _grade_class(options, force: bool = False, tried: list | None = None) -> int
     from autograder.classroom.run import grade_class
     from autograder.course import load_assignment
     from autograder.marking.desk import refresh_desk
+    from autograder.terminal import show_bar
 
     listener = Lines() if options.json else Bar()
     if tried is not None:
@@ -271,7 +272,8 @@ def _grade_class(options, force: bool = False, tried: list | None = None) -> int
         listener.close()
     if tried is None:
         show_summary(summary, options.json)
-        refresh_desk(load_assignment(options.assignment))
+        with show_bar("putting answers on the marking desk"):
+            refresh_desk(load_assignment(options.assignment))
     return int(bool(summary.problems))
 
 
@@ -279,7 +281,7 @@ def run_grade(options) -> int:
     from autograder.course import CourseError, load_course
     from autograder.grading.paths import grade_paths
     from autograder.kernel.isolation import require_isolation
-    from autograder.terminal import show_result
+    from autograder.terminal import show_bar, show_result
 
     if options.require_isolation:
         require_isolation(options.require_isolation)
@@ -293,12 +295,13 @@ def run_grade(options) -> int:
             "grading/submitted; leave the paths out, or leave these out."
         )
     failed = False
-    for found in grade_paths(options.paths, load_course(), options.assignment):
-        failed |= "error" in found
-        if options.json:
-            print(json.dumps(found, ensure_ascii=False, allow_nan=False), flush=True)
-        else:
-            show_result(found)
+    with contextlib.nullcontext() if options.json else show_bar("grading"):
+        for found in grade_paths(options.paths, load_course(), options.assignment):
+            failed |= "error" in found
+            if options.json:
+                print(json.dumps(found, ensure_ascii=False, allow_nan=False), flush=True)
+            else:
+                show_result(found)
     return int(failed)
 
 

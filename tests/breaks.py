@@ -50,6 +50,8 @@ GRADES = "autograder/reports/grades.py"
 GRADEBOOK = "autograder/classroom/gradebook.py"
 PUBLISH = "autograder/authoring/publish.py"
 LEAKS = "autograder/authoring/leaks.py"
+COLLECT = "autograder/classroom/collect.py"
+SIMILARITY = "autograder/reports/similarity.py"
 
 # Who should notice what is wrong in a module, below tests/autograder.
 GUARDS = {
@@ -77,10 +79,13 @@ GUARDS = {
     GRADEBOOK: "reports/test_grades.py",
     PUBLISH: "authoring/test_publish.py",
     LEAKS: "authoring/test_publish.py",
+    COLLECT: "classroom/test_collect.py",
+    SIMILARITY: "reports/test_report.py",
 }
 # The tests of each room, the quick ones first.
 TESTS = {
     "grades": ("classroom/test_roster.py", "reports/test_grades.py"),
+    "collect": ("classroom/test_collect.py", "reports/test_report.py"),
     "publish": ("authoring/test_publish.py", "authoring/test_build.py"),
     "intake": ("intake/test_restore.py", "intake/test_unzip.py", "intake/test_gather.py",
                "intake/test_arrivals.py", "intake/test_colab_export.py", "intake/test_damage.py"),
@@ -179,10 +184,17 @@ BREAKS = [
     Break("grades", GRADES, "if open_in else 0.0", "* len(open_in)"),
     Break("grades", GRADES, "if seconds_late > 0:", "if seconds_late > 86_400:"),
     Break("grades", GRADES, "mark.waits and mark.max_score > 0", "mark.waits"),
-    Break("grades", GRADES, 'tuple("=+-@\\t\\r")', 'tuple("=")'),
+    Break("grades", GRADES, 'tuple("=+-@\\t\\r\\n")', 'tuple("=")'),
     Break("grades", GRADEBOOK, "self.manual if self.manual is not None else self.auto",
           "self.manual or self.auto"),
     Break("grades", GRADEBOOK, "else self.extension or timedelta(0)", "else timedelta(0)"),
+    # ------------------------------------------------------------------------------- collecting
+    Break("collect", COLLECT, "max(times) - min(times) < _PACKING", "False"),
+    Break("collect", COLLECT, 'moment, "packing", ticket', 'moment, "file", ticket'),
+    Break("collect", COLLECT, "return found or [()]", "return found[:1]"),
+    Break("collect", COLLECT, "_normal(top) in names or", "False or"),
+    Break("collect", SIMILARITY, "or _agree(words[one], words[other], _HALF)", ""),
+    Break("collect", SIMILARITY, "or _agree(unusual[one], unusual[other], _SHARE)", ""),
     # ------------------------------------------------------------------------------- publishing
     Break("publish", PUBLISH, '            raise CourseError(\n                f"{path} was changed by hand',
           '            print(\n                f"{path} was changed by hand'),

@@ -253,6 +253,8 @@ def test_a_students_own_folder_is_not_taken_for_canvas_and_namesakes_are_said(gr
     zipped = pack(tmp_path / "m.zip", {"Ada Lund_9_assignsubmission_file/a.ipynb": "x"})
     assert collect(assignment, [zipped]).unmatched[0].endswith("fits several on the roster")
     assert len(done.unmatched) == 1
+    alone = pack(tmp_path / "one.zip", {"ada2/deep/1.ipynb": "x"})
+    assert not collect(assignment, [alone]).unmatched and "deep/1.ipynb" in names(folder, "ada2")
 
 
 def test_gradescopes_points_come_back_for_each_of_a_group(enrolled, tmp_path):
