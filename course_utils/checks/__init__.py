@@ -42,15 +42,18 @@ def check(name: str, value, **context) -> None:
     if name not in _EXAMINERS:
         raise ValueError(f"There is no check called {name!r}; there are: {', '.join(_EXAMINERS)}.")
     finding = _EXAMINERS[name](name, value, **context)
-    whole = context.get("test", 3) == 3  # Tests 1 and 2 try part of a function only
-    if finding.passed and whole:
-        _passed.add(name)
-    elif not finding.passed:
-        _passed.discard(name)
+    rehearsal = f"Test {context['test']}" if context.get("test", 3) < 3 else ""
+    if not rehearsal:  # a rehearsal tries part of a function that does not exist yet
+        (_passed.add if finding.passed else _passed.discard)(name)
     progress = _describe_progress(name)
     if not finding.passed:
-        raise CheckFailed(name, finding, progress)
-    say("\n".join([f"✔ {name}: public check passed. {finding.sentence}", *finding.facts, progress]))
+        raise CheckFailed(rehearsal or name, finding, progress)
+    verdict = (
+        f"{rehearsal}: passed (a rehearsal; no points)."
+        if rehearsal
+        else f"{name}: public check passed."
+    )
+    say("\n".join([f"✔ {verdict} {finding.sentence}", *finding.facts, progress]))
 
 
 def _describe_progress(name: str) -> str:

@@ -102,17 +102,33 @@ def _to_numbers(value):
 
 
 def _judge_mask(cases, results, right, mistakes, tolerance) -> Finding:
-    """A mask is right by its contract, or when the learner's own masking works with it."""
-    contract = [case for case in cases if case["group"] == "contract"]
-    faults = find_faults(contract, results, right, tolerance)
+    """A mask is right by its contract, or as a mask of another kind that the learner's masking works with."""
+    contract, large = (
+        [case for case in cases if case["group"] == group] for group in ("contract", "large")
+    )
+    faults = find_faults([*contract, *large], results, right, tolerance)
     if not faults:
-        return Finding(
-            True, _praise(contract), facts=_remark_on_pair(cases, results, right, tolerance)
-        )
-    if _pair_works(cases, results, right, tolerance):
+        facts = _remark_on_pair(cases, results, right, tolerance)
+        return Finding(True, _praise([*contract, *large]), facts=facts)
+    tells_apart = all(_tells_apart(case, results) for case in (*contract, *large))
+    if tells_apart and _pair_works(cases, results, right, tolerance):
         sentence = "The mask is of another kind than asked for, and your masking works with it."
         return Finding(True, sentence)
-    return explain(faults, contract, results, mistakes)
+    finding = explain(faults, contract, results, mistakes)
+    if finding.diagnosis == "wrong-shape" and faults[0].case in large:
+        slug = "mask-stops-growing"
+        return Finding(False, WORDS[slug], slug, finding.facts)
+    return finding
+
+
+def _tells_apart(case, results) -> bool:
+    """Is this a (T, T) mask in which no number stands both for an allowed and for a forbidden place?"""
+    mask, n_tok = results.get(f"{case['name']}.out"), case["arguments"][0]
+    if mask is None or isinstance(mask, str) or np.shape(mask) != (n_tok, n_tok):
+        return False
+    allowed = np.tril(np.ones((n_tok, n_tok), bool))
+    mask = np.asarray(mask, dtype=float)
+    return not np.intersect1d(mask[allowed], mask[~allowed]).size
 
 
 def _pair_works(cases, results, right, tolerance) -> bool:
@@ -167,14 +183,14 @@ def _fills_finite(cases, results) -> bool:
 
 
 def _name_fill(fault: Fault, results) -> str | None:
-    """Name what is wrong with the one number that stands in all hidden places, if there is one."""
+    """Name what is wrong with the number that all hidden places hold, or that was added to their scores."""
     out = results.get(f"{fault.case['name']}.out")
     if isinstance(out, str) or out is None or np.ndim(out) < 2 or np.shape(out)[-1] < 2:
         return None
     hidden = _hidden(out)
-    if not np.isfinite(hidden).all() or np.ptp(hidden) > 1e-3:
+    if not np.isfinite(hidden).all():
         return None
-    if hidden.max() < -10:
+    if hidden.max() < -10 and np.ptp(hidden) <= 0.1 * abs(hidden.max()):
         return "mask-finite"
     return "mask-tiny" if hidden.min() > 0 and hidden.max() < 1e-3 else None
 

@@ -105,7 +105,7 @@ WORDS = {
     ),
     "scale-multiplied": "you multiply where you should divide: large scores get even larger.",
     "scale-rounded": (
-        "the divisor is rounded to a whole number (by int() or //), so it is right only by luck."
+        "the divisor is rounded to a whole number (by int(), round() or //), so it is right only by luck."
     ),
     "scale-precedence": (
         "only n_embd is under the root, n_heads is not. Check your brackets."
@@ -188,6 +188,10 @@ WORDS = {
     "mask-only-itself": "each token may look only at itself. The past is allowed too.",
     "mask-wrong-size": "the mask must have one row and one column for each of the n_tok tokens.",
     "mask-fixed-size": "the mask has the same size whatever n_tok is.",
+    "mask-stops-growing": (
+        "the mask is right for a few tokens and too small for many: it stops growing. The notebook's own "
+        "sequences have up to 100 tokens, and the function should work for any number."
+    ),
     "mask-flipped": (
         "the triangle leans the wrong way: it runs along the other diagonal. The first row is the "
         "first token, which may see only itself."
@@ -235,6 +239,10 @@ WORDS = {
     "mask-after-softmax": (
         "the weights are masked after the softmax. By then the future has already counted in the "
         "denominator: the rows sum to less than 1, and by how much gives the future away."
+    ),
+    "infinity-after-softmax": (
+        "minus infinity is put among the weights, after the softmax, and it spreads: the outputs become "
+        "infinite or NaN. It belongs among the scores, where the softmax turns it into a weight of 0."
     ),
     "softmax-inside": "these are already weights; only the masked scores are asked for here.",
     "mask-arguments-swapped": (

@@ -11,7 +11,7 @@ sent into kernels that are being graded, with that of the modules of the course 
 import torch
 
 from course_utils.checks.learners_code import describe_error
-from course_utils.checks.pretended_gpu import PretendedGPU, is_there, pretending, put_there
+from course_utils.checks.pretended_gpu import PretendedGPU, pretending, put_there
 
 
 class Problem(str):
@@ -55,13 +55,16 @@ def _run_case(functions, case, arrays, device):
     if case.get("device"):
         return {"device": _call_on_device(functions, case, arguments)}
     fresh = [x.clone() if isinstance(x, torch.Tensor) else x for x in arguments]
-    out = _call(functions, case["call"], arguments, case["keywords"])
+    if case["call"] == "mask_pair":
+        out, kept = _call_pair(functions, *arguments)
+    else:
+        out, kept = _call(functions, case["call"], arguments, case["keywords"]), {}
     results = {"out": out.detach().clone() if isinstance(out, torch.Tensor) else out}
     if case.get("again"):  # the same call once more must give the same
         second = _call(functions, case["call"], fresh, case["keywords"])
         results["again"] = second.detach() if isinstance(second, torch.Tensor) else second
     if case.get("after"):
-        results |= {f"after.{name}": tensor.detach() for name, tensor in given.items()}
+        results |= {f"after.{name}": tensor.detach() for name, tensor in given.items()} | kept
     if case.get("grad") and isinstance(out, torch.Tensor):
         weight = arrays[f"{case['name']}.weight"]
         results |= _find_gradients(out, tensors, weight)
@@ -81,16 +84,18 @@ def _detach_leaf(tensor, case):
     return tensor * 1 if case.get("grad") and tensor.requires_grad else tensor
 
 
+def _call_pair(functions, n_tok, scores):
+    """Call the learner's two mask functions together; say too whether the mask stayed as it was."""
+    mask = _call(functions, "make_causal_mask", [n_tok], {})
+    if isinstance(mask, Problem):
+        return mask, {}
+    before = mask.clone()
+    out = _call(functions, "apply_causal_mask", [mask, scores], {})
+    return out, {"after.mask": torch.tensor(float(torch.equal(mask, before)))}
+
+
 def _call(functions, name, arguments, keywords):
     """Return the tensor that a function returns, or a Problem."""
-    if name == "mask_pair":  # the learner's two mask functions together: (n_tok, A)
-        mask = _call(functions, "make_causal_mask", arguments[:1], {})
-        if isinstance(mask, Problem):
-            return mask
-        kept = mask.clone()
-        out = _call(functions, "apply_causal_mask", [mask, *arguments[1:]], keywords)
-        same = isinstance(out, Problem) or torch.equal(mask, kept)
-        return out if same else Problem("changed|mask")
     function = functions.get(name)
     if function is ...:
         return Problem("open|")
@@ -118,9 +123,10 @@ def _call_on_device(functions, case, arguments):
     for tensor in arguments:
         if isinstance(tensor, torch.Tensor):
             put_there(tensor)
-    with pretending(PretendedGPU(default=True), functions.get(case["call"])):
+    gpu = PretendedGPU(default=True)
+    with pretending(gpu, functions.get(case["call"])):
         out = _call(functions, case["call"], arguments, case["keywords"])
-    return out if isinstance(out, Problem) else torch.tensor(float(is_there(out)))
+    return out if isinstance(out, Problem) else torch.tensor(float(gpu.has(out)))
 
 
 def _find_gradients(out, tensors, weight):

@@ -6,7 +6,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils import queries
-from course_utils.checks.findings import Finding
+from course_utils.checks.findings import Finding, end_sentence
 from course_utils.checks.query_crafting import TOLERANCE
 from course_utils.checks.values import as_array, is_open
 
@@ -29,7 +29,8 @@ def examine(name: str, value, **others) -> Finding:
     except NotImplementedError:
         return Finding(False, "the TODO is still open.", "todo-open")
     except Exception as error:  # whatever a learner's code does wrong
-        return Finding(False, f"it stopped with {type(error).__name__}: {error}.", "raised")
+        words = end_sentence(f"it stopped with {type(error).__name__}: {error}")
+        return Finding(False, words, "raised")
 
 
 def _examine_query(name: str, value) -> Finding:

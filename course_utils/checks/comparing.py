@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course_utils.checks.attention_words import WORDS
-from course_utils.checks.findings import Finding
+from course_utils.checks.findings import Finding, end_sentence
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,6 @@ _PROBLEMS = {
     "none": "returned-none",
     "type": "not-a-tensor",
     "empty": "wrong-shape",
-    "changed": "input-changed",
     "raised": "raised",
 }
 # Faults of functions that return the right numbers: no known mistake needs to be looked for.
@@ -125,8 +124,7 @@ def _judge_device(case, value) -> list[Fault]:
     if isinstance(value, str):
         value = drop_line(value)
         trouble = any(word in value.lower() for word in _DEVICE_TROUBLE)
-        forgiven = case.get("forgiving") and "expected device" in value
-        return [Fault(case, "hard-coded-device")] if trouble and not forgiven else []
+        return [Fault(case, "hard-coded-device")] if trouble else []
     stayed = value is not None and float(np.asarray(value).reshape(-1)[0]) == 1.0
     return [] if stayed else [Fault(case, "hard-coded-device")]
 
@@ -251,4 +249,4 @@ def _describe_faults(faults: list[Fault]) -> tuple[str, ...]:
     fact = f"Seen with {first.case['words']}" if first.case.get("words") else ""
     if first.words:
         fact = f"{fact}: {first.words}" if fact else first.words
-    return (f"{fact}.",) if fact and first.kind != "todo-open" else ()
+    return (end_sentence(fact),) if fact and first.kind != "todo-open" else ()

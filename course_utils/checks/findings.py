@@ -26,6 +26,11 @@ class Finding:
         return [self.sentence, *self.facts]
 
 
+def end_sentence(words: str) -> str:
+    """Return words with a full stop, unless they bring their own: an error's often do."""
+    return words if words.endswith((".", "!", "?")) else f"{words}."
+
+
 def name_second(
     first: str, faults: Iterable[tuple[str, str]], apart: Collection[str], words: Mapping[str, str]
 ) -> tuple[str, ...]:

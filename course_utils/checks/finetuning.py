@@ -19,7 +19,7 @@ import numpy as np
 from course_utils import runtime
 from course_utils.checks.attention import decode_arrays
 from course_utils.checks.comparing import drop_line
-from course_utils.checks.findings import Finding, name_second
+from course_utils.checks.findings import Finding, end_sentence, name_second
 from course_utils.checks.finetuning_words import WORDS
 
 NAMES = (
@@ -33,6 +33,7 @@ NAMES = (
 )
 SPLITS = ("train", "validation", "test")
 _BACKWARD, _STEP, _CLEAR = 1, 2, 3  # events, as the trials write them down
+_PAD = 1  # the token that fills up short texts, in the trials' tokenizer
 _TOLERANCE = 1e-4  # a rounded accuracy may pass; a mean of batch means may not
 _VAGUE = {
     "wrong-loss",
@@ -93,9 +94,9 @@ def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dic
     faults = _FINDERS[name](results, right, inputs)
     fault = next(faults, None)
     if fault is None:
-        return Finding(True, _PRAISE[name])
+        return Finding(True, _PRAISE[name], facts=_remark(name, results))
     diagnosis, words = fault
-    facts = (f"{words}.",) if words else ()
+    facts = (end_sentence(words),) if words else ()
     if diagnosis in _VAGUE:
         diagnosis, *others = _find_mistakes(results, right, mistakes) or [diagnosis]
         facts += tuple(f"And a second thing: {WORDS[other]}" for other in others)
@@ -112,6 +113,15 @@ _PRAISE = {
     "evaluate": "A tiny model was left as it was, and its loss and accuracy are right.",
     "main": "History and checkpoint are right, and the test split was left alone.",
 }
+
+
+def _remark(name: str, results: dict) -> tuple[str, ...]:
+    if name == "main" and _number(results, "hopeless.saved") != 1:
+        return (
+            "Remark: an epoch without a single right answer would not be saved, even if it is the first. "
+            'What is "the best so far" before there is any?',
+        )
+    return ()
 
 
 # ------------------------------------------------------------------------- reading results
@@ -136,6 +146,10 @@ def _number(results: dict, key: str, default: float = float("nan")) -> float:
 def _list(results: dict, key: str) -> list:
     value = results.get(key)
     return [] if value is None or isinstance(value, str) else np.reshape(value, -1).tolist()
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _close(one: float, other: float) -> bool:
@@ -186,7 +200,6 @@ def _read_error(words: str) -> Fault:
         ("default_collate: batch must contain" in lower, "collate-forgotten"),
         ("non-iterator" in lower, "iter-not-an-iterator"),
         ("could not infer output dtype" in lower, "mean-of-integers"),
-        ("modified by an inplace operation" in lower, "step-before-backward"),
         ("input dtype must be either a floating point" in lower, "mean-of-integers"),
     ):
         if sign:
@@ -221,6 +234,9 @@ def _check_dataset(results, right, inputs) -> Iterator[Fault]:
         )
         yield ("length-of-one-example" if is_text else "length-off"), words
     for case, count in counts.items():
+        items, forwards = (results.get(f"{case}.{what}") for what in ("items", "forwards"))
+        if isinstance(items, str) and not isinstance(forwards, str):
+            yield "negative-index", items.partition("|")[2]
         yield from _find_problem(results, f"{case}.items")
         *places, stranger = _list(results, f"{case}.items") or [-1, 2]
         if stranger:
@@ -229,6 +245,8 @@ def _check_dataset(results, right, inputs) -> Iterator[Fault]:
         if places != [place % count for place in asked]:
             words = f"Indices {asked} gave places {[int(place) for place in places]}"
             yield ("item-always-first" if set(places) == {0} else "wrong-item"), words
+        if _number(results, f"{case}.beyond") != 1:
+            yield "index-beyond-the-end", f"For {_count(count, 'example')}, index {count} gave one"
     yield from _find_problem(results, "many.pass", "one.pass")
     for case, count in counts.items():
         first, second = _list(results, f"{case}.pass"), _list(results, f"{case}.twice")
@@ -271,11 +289,10 @@ def _check_collate(results, right, inputs) -> Iterator[Fault]:
         if isinstance(mask, str):
             yield "mask-dropped", ""
         if np.shape(ids) != np.shape(right[f"{case}.input_ids"]):
+            texts = _count(len(inputs[f"{case}.labels"]), "text")
             yield (
                 _name_width(case, ids, right[f"{case}.input_ids"], results),
-                (
-                    f"For {len(inputs[f'{case}.labels'])} texts input_ids has the shape {np.shape(ids)}"
-                ),
+                f"For {texts} input_ids has the shape {np.shape(ids)}",
             )
         if not np.array_equal(ids, right[f"{case}.input_ids"]):
             yield _name_tokens(ids), ""
@@ -309,6 +326,8 @@ def _name_width(case, ids, wanted, results) -> str:
 
 def _name_tokens(ids) -> str:
     known = np.asarray(ids)
+    if (known[:, 0] == _PAD).any():
+        return "padded-in-front"
     unknown = (known > 223).any() or (known[:, 1:-1] == 3).any()
     return "global-tokenizer" if unknown or known[0, 0] != 0 else "wrong-tokens"
 
@@ -424,6 +443,7 @@ def _name_accuracy(found, wanted, inputs) -> str:
 
 
 def _check_training(results, right, inputs) -> Iterator[Fault]:
+    yield from _check_graph(results)
     yield from _find_problem(results)
     yield from _check_pass(results, right)
     if not all(_list(results, "modes")):
@@ -432,14 +452,27 @@ def _check_training(results, right, inputs) -> Iterator[Fault]:
         yield "no-grad-in-training", ""
     if not _alike(results.get("weights"), right["weights"]):
         events = _list(results, "events")
+        if _STEP not in events and _number(results, "moved") > 0:
+            yield "wrong-optimizer", "The optimizer that it was given made no step"
         kinds = ((_BACKWARD, "backward"), (_STEP, "step"), (_CLEAR, "zero_grad"))
-        counted = ", ".join(f"{events.count(kind)} times {word}" for kind, word in kinds)
+        counted = ", ".join(f"{word} {events.count(kind)}" for kind, word in kinds)
         batches = len(_list(right, "modes"))
-        yield _name_step(events, batches), f"For {batches} batches: {counted}"
+        yield _name_step(events, batches), f"Calls for {batches} batches: {counted}"
     if _number(results, "off") == 1:
         yield "no-grad-in-training", ""
     yield from _check_report(results, right)
     yield from _check_second_call(results, right)
+
+
+def _check_graph(results) -> Iterator[Fault]:
+    """Name errors that come from going back through what a step has changed, or has used up."""
+    problem, events = str(results.get("problem", "")), _list(results, "events")
+    words = problem.partition("|")[2]
+    changed = "modified by an inplace operation" in drop_line(problem)
+    if changed and [event for event in events if event != _CLEAR][:1] == [_STEP]:
+        yield "step-before-backward", words
+    if changed or "backward through the graph a second time" in drop_line(problem):
+        yield "earlier-batches-again", words
 
 
 def _name_step(events: list[int], batches: int) -> str:
@@ -520,11 +553,14 @@ def _check_main(results, right, inputs) -> Iterator[Fault]:
     if any(_number(results, f"{case}.test", 0) > 0 for case in ("long", "single")):
         yield "test-used", ""
     for case in ("long", "single"):
-        yield from _find_problem(results, f"{case}.problem")
+        for slug, words in _find_problem(results, f"{case}.problem"):
+            yield ("raised" if slug == "global-tokenizer" else slug), words
         yield from _check_history(case, results, right)
         saved, wanted = _number(results, f"{case}.saved"), _number(right, f"{case}.saved")
         if saved == 0:
-            yield "nothing-saved", ""
+            accuracy = f"{right[f'{case}.history'][0, 4]:.3f}"
+            alone = f"A single epoch, of validation accuracy {accuracy}, is the best there is"
+            yield "nothing-saved", alone if case == "single" else ""
         if saved < 0:
             elsewhere = _number(results, f"{case}.elsewhere") == 1
             yield ("saved-elsewhere" if elsewhere else "not-save-pretrained"), ""
@@ -562,8 +598,13 @@ def _check_history(case, results, right) -> Iterator[Fault]:
         yield ("epochs-fixed" if same[0] == same[1] else "epochs-too-many"), words
     if _alike(history, wanted):
         return
-    if not np.any(results.get(f"{case}.learned")) and trained >= epochs:
+    learned = results.get(f"{case}.learned")
+    if not np.any(learned) and trained >= epochs:
         yield "wrong-optimizer", ""
+    if _alike(history[:, ::2], wanted[:, ::2]) and not _alike(learned, right[f"{case}.learned"]):
+        yield "wrong-optimizer", "Epochs and accuracies are right, the losses are not"
+    if _alike(history[:, [0, 3, 4]], wanted[:, [0, 3, 4]]) and trained > epochs:
+        yield "train-evaluated-again", ""
     if epochs > 1 and (history == history[0]).all():
         yield "history-shared", ""
     swapped = wanted[:, [0, 3, 4, 1, 2]]

@@ -161,8 +161,15 @@ def _describe_dataset(dataset, raw, order):
         raise Failed(Problem("samples|other texts or labels"))
     kept = list(samples)
 
-    def get_items():
-        return _locate([dataset[place] for place in order], kept)
+    def get_items(places):
+        return _locate([dataset[place] for place in places], kept)
+
+    def refuses_beyond():
+        try:
+            dataset[count]
+        except Exception:  # a list's is an IndexError
+            return 1
+        return 0
 
     def go_through():
         return _locate(_iterate(dataset, count), kept)
@@ -179,7 +186,9 @@ def _describe_dataset(dataset, raw, order):
 
     return {
         "length": _note(lambda: len(dataset)),
-        "items": _note(get_items),
+        "items": _note(lambda: get_items(order)),
+        "forwards": _note(lambda: get_items([place for place in order if place >= 0])),
+        "beyond": refuses_beyond(),
         "pass": _note(go_through),
         "twice": _note(go_through),
         "nested": _note(go_through_nested),
@@ -342,10 +351,12 @@ class Diary:
         self.modes, self.gradients, self.masks, self.seen = [], [], [], []
         self.batches, self.lengths = [], [0.0]  # loss, right answers, sizes and margins; gradients
         self.events, self.gpu, self.stayed_behind = [], gpu, False
+        self.is_new_pass = True  # has the model been called since the last event?
 
     def note(self, event):
-        if event != BACKWARD or not self.events or self.events[-1] != BACKWARD:
+        if event != BACKWARD or self.events[-1:] != [BACKWARD] or self.is_new_pass:
             self.events.append(event)
+            self.is_new_pass = False
 
     def note_batch(self, loss, logits, labels):
         with torch.no_grad():
@@ -418,6 +429,7 @@ class DiaryModel(PreTrainedModel):
         return_dict=None,
     ):
         diary = self.diary[0]
+        diary.is_new_pass = True
         diary.modes.append(int(self.training))
         diary.gradients.append(int(torch.is_grad_enabled()))
         diary.masks.append(int(attention_mask is not None))
@@ -681,7 +693,8 @@ class ScriptedModel(PreTrainedModel):
     """A model whose answers in each epoch are written down beforehand.
 
     Which epoch it is shows in the batches of training data that it has seen; the number is saved
-    with the weights. What an optimizer does to its one parameter shows in the losses a little.
+    with the weights. What an optimizer does to its one parameter shows in the losses a little. Of the
+    training data it gets one answer fewer right when it is only evaluated there.
     """
 
     config_class = ScriptConfig
@@ -715,7 +728,9 @@ class ScriptedModel(PreTrainedModel):
             self.batches += 1
         epoch = max(1, math.ceil(int(self.batches) / script["train_batches"]))
         epoch = min(epoch, len(script[f"{split}.right"]))
-        is_right = (examples % APART) < int(script[f"{split}.right"][epoch - 1])
+        count = int(script[f"{split}.right"][epoch - 1])
+        count -= int(split == "train" and not torch.is_grad_enabled())
+        is_right = (examples % APART) < count
         truth = script["truth"][examples]
         said = torch.where(is_right, truth, 1 - truth)
         sureness = float(script[f"{split}.sureness"][epoch - 1])
@@ -739,11 +754,25 @@ class WatchedLoader(DataLoader):
 def _try_main(functions, inputs):
     function = _find(functions, "main")
     results = {}
-    for case in ("long", "single"):
-        epochs = int(inputs[f"{case}.epochs"])
-        with tempfile.TemporaryDirectory() as scratch:
-            results.update(_run_main(function, case, epochs, inputs, Path(scratch)))
+    with _lent_tokenizer(functions, function):
+        for case in ("long", "single", "hopeless"):
+            epochs = int(inputs[f"{case}.epochs"])
+            with tempfile.TemporaryDirectory() as scratch:
+                results.update(_run_main(function, case, epochs, inputs, Path(scratch)))
     return results
+
+
+@contextlib.contextmanager
+def _lent_tokenizer(functions, function):
+    """Give the learner's class a tokenizer, which `main` may want to save beside the model."""
+    space = getattr(function, "__globals__", {})
+    kind = functions.get("SST2Dataset", space.get("SST2Dataset"))
+    if not isinstance(kind, type):
+        yield
+        return
+    with _borrowed_class({"SST2Dataset": kind}):
+        kind.tokenizer = make_tokenizer()
+        yield
 
 
 def _run_main(function, case, epochs, inputs, scratch):
@@ -772,6 +801,7 @@ def _run_main(function, case, epochs, inputs, scratch):
             for what in ("right", "sureness")
         },
     }
+    script["validation.right"] = inputs.get(f"{case}.right", script["validation.right"])
     model = ScriptedModel(ScriptConfig()).follow(script)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     folder = scratch / "checkpoint"

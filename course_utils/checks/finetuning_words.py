@@ -34,6 +34,14 @@ WORDS = {
     ),
     "item-always-first": "every index gives the same item: the index is not used.",
     "wrong-item": "an index returns a different example from the one at that place in `sample_list`.",
+    "negative-index": (
+        "a negative index stops with an error. For a list, -1 is the last item and -2 the one before it, and "
+        "an index into the dataset should do the same."
+    ),
+    "index-beyond-the-end": (
+        "an index behind the last example returns one all the same. A list raises an IndexError there, and "
+        "whoever counts on until it comes would never stop."
+    ),
     "iterates-once": (
         "a second loop over the dataset finds nothing, or two loops disturb each other. Every loop "
         "should start from the beginning."
@@ -85,6 +93,10 @@ WORDS = {
     "special-tokens-left-out": (
         "the special tokens at both ends are missing; the first of them is what gets classified."
     ),
+    "padded-in-front": (
+        "the padding stands in front of the shorter texts. Leave it behind them, where this tokenizer puts it: "
+        "the first token of each row is the one that gets classified."
+    ),
     "wrong-tokens": "the input_ids are not the tokens of the texts, in order.",
     # --------------------------------------------------------------- make_dataloaders
     "train-not-shuffled": (
@@ -125,6 +137,10 @@ WORDS = {
         "nothing to work with, and the weights stay as they were."
     ),
     "step-before-backward": "the step comes before the gradients of its batch are computed.",
+    "earlier-batches-again": (
+        "backward goes back through batches that are done: their gradients have been used up, and the weights "
+        "have moved on since. Call it on the loss of one batch alone; a sum over batches is for the report."
+    ),
     "step-forgotten": "gradients are computed, but no step is taken with them: nothing is learned.",
     "backward-forgotten": "no gradients are computed, so a step has nothing to work with.",
     "one-step-an-epoch": (
@@ -154,7 +170,7 @@ WORDS = {
     "hard-coded-device": ("it works only on a GPU. Follow the model to whatever device it is on."),
     "device-ignored": (
         "on a GPU it would fail: something the model needs stays on the CPU while the model is "
-        "elsewhere."
+        "elsewhere. Move every part of a batch to `model.device`, in training and in evaluation alike."
     ),
     "loss-mean-of-batches": (
         "the loss is the mean of the batches' losses. The last batch is shorter, so its examples "
@@ -243,6 +259,10 @@ WORDS = {
         "all entries of the history are the same: one dictionary was filled again and again."
     ),
     "splits-swapped": "in the history, training and validation are swapped.",
+    "train-evaluated-again": (
+        "the training numbers in the history come from one more pass over the training data, after the "
+        "epoch. What belongs there is what the training itself reported, and it costs no second pass."
+    ),
     "wrong-history": "the numbers in the history are not those of the epochs.",
     "not-a-list": "the history should be returned as a list with one entry per epoch.",
     "examples-repeated": (
@@ -259,8 +279,8 @@ WORDS = {
         "once."
     ),
     "wrong-optimizer": (
-        "the model did not learn as it should have: the optimizer that main is given has to be the one "
-        "that makes the steps, and no other."
+        "the model did not learn as it should have: the optimizer that the function is given has to be the "
+        "one that makes the steps, and no other."
     ),
     "epochs-too-many": "there are more entries in the history than epochs were asked for.",
     "small-gain-ignored": (

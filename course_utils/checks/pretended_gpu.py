@@ -17,13 +17,15 @@ GPU = torch.device("cuda", 0)
 class PretendedGPU(TorchFunctionMode):
     """Lets tensors say that they are on a GPU, and refuses to mix them with others, as one would.
 
-    The work itself is done on the CPU. Models and optimizers pause it while they compute.
+    The work itself is done on the CPU. Models and optimizers pause it while they compute. With `default`,
+    everything is there unless it was made or moved elsewhere meanwhile: new tensors when nobody says where,
+    and what was kept from before (a mask in a table), which a real GPU would have had from the start.
     """
 
     def __init__(self, default=False):
         super().__init__()
         self.paused = False
-        self.default = default  # are new tensors there too when nobody says where?
+        self.default = default
         self.available = torch.cuda.is_available
 
     def __enter__(self):
@@ -49,28 +51,31 @@ class PretendedGPU(TorchFunctionMode):
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         if name == "__get__" and getattr(func, "__self__", None) is torch.Tensor.device:
-            return GPU if is_there(args[0]) else func(*args)
+            return GPU if self.has(args[0]) else func(*args)
         if name == "__get__" and getattr(func, "__self__", None) is torch.Tensor.is_cuda:
-            return is_there(args[0])
+            return self.has(args[0])
         if name in ("cuda", "cpu", "to"):
             return self._move(name, func, args, kwargs)
-        if name in ("numpy", "__array__") and is_there(args[0]):
+        if name in ("numpy", "__array__") and self.has(args[0]):
             raise TypeError("can't convert cuda:0 device type tensor to numpy.")
         wanted = kwargs.get("device")
         if wanted is not None and torch.device(wanted).type == "cuda":
             kwargs["device"] = "cpu"
         tensors = [x for x in _pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-        there = [x for x in tensors if is_there(x)]
-        if there and any(x.dim() and not is_there(x) for x in tensors) and name != "copy_":
+        there = [x for x in tensors if self.has(x)]
+        if there and any(x.dim() and not self.has(x) for x in tensors) and name != "copy_":
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
                 "cuda:0 and cpu!"
             )
         result = func(*args, **kwargs)
         is_new = self.default and not tensors and wanted is None
-        if there or is_new or kwargs.get("device") is not wanted:
-            _pytree.tree_map_only(torch.Tensor, put_there, result)
+        made_there = bool(there or is_new or kwargs.get("device") is not wanted)
+        _pytree.tree_map_only(torch.Tensor, lambda tensor: _mark(tensor, made_there), result)
         return result
+
+    def has(self, tensor):
+        return is_there(tensor, self.default)
 
     def _move(self, name, func, args, kwargs):
         tensor, *rest = args
@@ -82,25 +87,29 @@ class PretendedGPU(TorchFunctionMode):
                     target = rest.pop(place)
                     break
                 if isinstance(value, torch.Tensor):
-                    target, rest[place] = (GPU if is_there(value) else "cpu"), value.dtype
+                    target, rest[place] = (GPU if self.has(value) else "cpu"), value.dtype
                     break
             moved = func(tensor, *rest, **kwargs) if rest or kwargs else tensor
         else:
             moved = tensor
         moved = moved.clone() if moved is tensor else moved
         if target is None:
-            there = is_there(tensor)
+            there = self.has(tensor)
         else:
             there = isinstance(target, int) or torch.device(target).type == "cuda"
-        return put_there(moved) if there else moved
+        return _mark(moved, there)
 
 
-def is_there(tensor):
-    return getattr(tensor, "_on_pretended_gpu", False)
+def is_there(tensor, unmarked=False):
+    return getattr(tensor, "_on_pretended_gpu", unmarked)
 
 
 def put_there(tensor):
-    tensor._on_pretended_gpu = True
+    return _mark(tensor, True)
+
+
+def _mark(tensor, there):
+    tensor._on_pretended_gpu = there
     return tensor
 
 
@@ -146,9 +155,10 @@ def _point_there(function, undo, seen):
     space = getattr(function, "__globals__", None)
     if space is None:
         _swap_in(getattr(function, "__dict__", {}), undo)
-        called = getattr(type(function), "__call__", None)  # noqa: B004 (its globals are wanted)
-        if hasattr(called, "__globals__"):
-            _point_there(called, undo, seen)
+        for name in ("__call__", "forward"):  # of an object that is called, of a module
+            called = getattr(type(function), name, None)
+            if hasattr(called, "__globals__"):
+                _point_there(called, undo, seen)
         return
     _swap_in(space, undo, ("DEVICE", "device"))
     if function.__defaults__ and any(_is_device(value) for value in function.__defaults__):

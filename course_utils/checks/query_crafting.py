@@ -17,6 +17,7 @@ from course_utils.checks.values import as_array, describe_shape, is_open
 from course_utils.queries import TOLERANCE
 
 LENGTH_TOLERANCE = 0.01  # how far from 1 the length of a "unit" key may be
+_EVEN = 0.005  # how far from 0.25 a weight may be in a mean of all four that needs no remark
 _ROUNDING = 1e-9  # 0.05 itself still passes, whatever the last bit says
 _FACTORS = np.geomspace(1e-5, 1e5, 1001)  # lengths tried to tell "wrong" from "wrong length"
 
@@ -145,6 +146,7 @@ def _examine_query(item: Item, q: torch.Tensor, keys: torch.Tensor) -> Finding:
     error = queries.find_error(output, item.target)
     facts = _describe_result(error, weights)
     if _is_small(error):
+        facts += _remark_on_uneven_weights(item, weights)
         return Finding(True, f"The output is {item.goal}.", facts=facts)
     for diagnosis, sentence in _suspect_query_mistakes(item, q, keys, scores, weights):
         if sentence:
@@ -186,16 +188,20 @@ def _suspect_query_mistakes(item, q, keys, scores, weights):
     shorter, longer = _lengths_that_pass(item, q, keys)
     if not _ranks_rightly(scores, wanted):
         shorter = longer = False  # it would pass by accident, not because the direction is right
+    several = item.gives == "queries"
+    subject = (
+        "directions are fine, the queries are" if several else "direction is fine, the query is"
+    )
     yield (
         "scale-too-large",
-        f"the direction is fine, the query is too long ({_length(q)}): tiny differences "
+        f"the {subject} too long ({_length(q)}): tiny differences "
         "between scores grow until the softmax sees one winner."
         if shorter
         else None,
     )
     yield (
         "scale-too-small",
-        f"the direction is fine, the query is too short ({_length(q)}): the scores differ too "
+        f"the {subject} too short ({_length(q)}): the scores differ too "
         "little for the softmax to tell the keys apart."
         if longer
         else None,
@@ -233,9 +239,11 @@ def _describe_weights(item: Item, scores, weights, wanted):
     share = float(weights.max())
     favoured = [index for index in range(4) if wanted[index] > 0]
     if item.number == "1.2.1":
+        runner_up = float(weights.sort().values[-2])
+        off_by_one = " Rows count from 0." if top == 1 and share > 2 * runner_up else ""
         yield (
             "wrong-key",
-            f"your query favours v{top} (weight {share:.2f}), not v0. Rows count from 0."
+            f"your query favours v{top} (weight {share:.2f}), not v0.{off_by_one}"
             if top not in favoured
             else None,
         )
@@ -397,6 +405,16 @@ def _describe_result(error: float, weights: torch.Tensor) -> tuple[str, ...]:
             f"  {label}: " + "  ".join(f"v{i} {float(share):.3f}" for i, share in enumerate(shares))
         )
     return tuple(lines)
+
+
+def _remark_on_uneven_weights(item: Item, weights: torch.Tensor) -> tuple[str, ...]:
+    """Say so when a mean of all values passes although the weights are not quite equal."""
+    if item.number != "1.3.1" or float((weights - 0.25).abs().max()) <= _EVEN:
+        return ()
+    return (
+        "  Remark: close enough, but this is not quite a mean: its weights would all be 0.250. "
+        "What do the scores have to be for that?",
+    )
 
 
 def _remark_on_changed_keys() -> tuple[str, ...]:

@@ -76,6 +76,15 @@ _SOFTMAX = "attn_softmax(A)"
 _MASKED = "A = apply_causal_mask(make_causal_mask(Q.shape[-2]), A)"
 _SCALED = "attn_scaled(pairwise_similarities(Q, K), n_embd, n_heads)"
 
+
+def _mask_weights(masked: str) -> str:
+    """Return a self_attention that masks the weights, after the softmax."""
+    old = f"    {_MASKED}\nreturn merge_heads(compute_outputs(attn_softmax(A), V))"
+    masked = f"    mask = make_causal_mask(Q.shape[-2])\n    A = {masked}"
+    text = _attention(old, f"{masked}\nreturn merge_heads(compute_outputs(A, V))")
+    return text.replace(_SCALED, f"attn_softmax({_SCALED})")
+
+
 _MISTAKEN_BODIES = {
     "pairwise_similarities": {
         "queries-and-keys-swapped": ["K @ Q.transpose(-2, -1)", "(Q @ K.mT).mT"],
@@ -104,7 +113,7 @@ _MISTAKEN_BODIES = {
         "scale-by-product": ["A / math.sqrt(n_embd * n_heads)"],
         "scale-without-root": ["A / (n_embd / n_heads)", "A / (n_embd // n_heads)"],
         "scale-multiplied": ["A * math.sqrt(n_embd / n_heads)"],
-        "scale-rounded": ["A / int(math.sqrt(n_embd / n_heads))", "A // math.sqrt(n_embd / n_heads)"],
+        "scale-rounded": ["A / int(math.sqrt(n_embd / n_heads))", "A / round(math.sqrt(n_embd / n_heads))", "A // math.sqrt(n_embd / n_heads)"],
         "scale-precedence": ["A / (math.sqrt(n_embd) / n_heads)", "A / math.sqrt(n_embd) / n_heads"],
         "scale-forgotten": ["A"],
         "input-changed": ["A /= math.sqrt(n_embd / n_heads)\nreturn A"],
@@ -155,13 +164,14 @@ _MISTAKEN_BODIES = {
         "mask-flipped": ["torch.tril(torch.ones(n_tok, n_tok)).flip(-1)"],
         "mask-additive": ["torch.full((n_tok, n_tok), -math.inf).triu(1)"],
         "hard-coded-device": ["torch.tril(torch.ones(n_tok, n_tok, device='cuda'))"],
-        "wrong-shape": ["torch.ones(n_tok)"],
+        "mask-stops-growing": ["torch.tril(torch.ones(64, 64, device=DEVICE))[:n_tok, :n_tok]"],
+        "wrong-shape": ["torch.ones(n_tok)", "torch.tril(torch.ones(1, n_tok, n_tok, device=DEVICE))"],
         "not-a-tensor": ["import numpy\nreturn numpy.tril(numpy.ones((n_tok, n_tok)))", "[[j <= i for j in range(n_tok)] for i in range(n_tok)]"],
     },
     "apply_causal_mask": {
         "mask-zeros-scores": ["A * mask", "torch.where(mask.bool(), A, 0)", "torch.tril(A)"],
         "mask-added": ["A + mask"],
-        "mask-finite": ["A.masked_fill(mask == 0, -1e4)", "A.masked_fill(mask == 0, -100.0)", "A.masked_fill(mask == 0, -1e6)"],
+        "mask-finite": ["A.masked_fill(mask == 0, -1e4)", "A.masked_fill(mask == 0, -100.0)", "A.masked_fill(mask == 0, -1e6)", "A - 1e6 * (1 - mask.to(A))"],
         "mask-tiny": ["A.masked_fill(mask == 0, torch.finfo(A.dtype).tiny)", "A.masked_fill(mask == 0, 1e-9)"],
         "mask-result-dropped": ["A.masked_fill(mask == 0, -math.inf)\nreturn A", "A"],
         "mask-hides-past": ["A.masked_fill(mask.bool(), -math.inf)"],
@@ -237,9 +247,9 @@ MISTAKES["self_attention"] |= {
             _SOFTMAX, "attn_scaled(attn_softmax(A), n_embd, n_heads)"
         )
     ],
-    "mask-after-softmax": [
-        _attention(_MASKED, "A = torch.log(attn_softmax(A) * make_causal_mask(Q.shape[-2])).double()")
-        .replace(_SOFTMAX, "(A.exp().to(V) if causal else attn_softmax(A))")
+    "mask-after-softmax": [_mask_weights("A * mask"), _mask_weights("A.masked_fill(mask == 0, 0.0)")],
+    "infinity-after-softmax": [
+        _mask_weights("apply_causal_mask(mask, A)"), _mask_weights("A.masked_fill(mask == 0, -math.inf)")
     ],
     "mask-added": [_attention(_MASKED, "A = A + make_causal_mask(Q.shape[-2])")],
     "softmax-twice": [_attention(_SOFTMAX, "attn_softmax(attn_softmax(A))")],
@@ -264,12 +274,28 @@ _PAIRS = {  # both mask functions in another convention that works
     "add": ("torch.full((n_tok, n_tok), -math.inf, device=DEVICE).triu(1)", "A + mask"),
     "inverted twice": ("~torch.tril(torch.ones(n_tok, n_tok, device=DEVICE)).bool()", "torch.where(~mask, A, -math.inf)"),
     "upper ones as floats": ("1 - torch.tril(torch.ones(n_tok, n_tok, device=DEVICE))", "A - mask * 1e9"),
-    "with batch and head": ("torch.tril(torch.ones(1, 1, n_tok, n_tok, device=DEVICE))[0]", "A.masked_fill(mask == 0, float('-inf'))"),
+    "with batch and head": ("torch.tril(torch.ones(1, 1, n_tok, n_tok, device=DEVICE))[0, 0]", "A.masked_fill(mask == 0, float('-inf'))"),
 }  # fmt: skip
-_PAIR_CODES = [
-    _define("make_causal_mask", make) + "\n\n\n" + _define("apply_causal_mask", apply)
-    for make, apply in _PAIRS.values()
-]
+
+
+def _define_pair(make: str, apply: str) -> str:
+    return _define("make_causal_mask", make) + "\n\n\n" + _define("apply_causal_mask", apply)
+
+
+_PAIR_CODES = [_define_pair(make, apply) for make, apply in _PAIRS.values()]
+
+# One function does all the work: the other one earns nothing.
+_OWN_MASK = "A.masked_fill(torch.ones_like(A, dtype=torch.bool).triu(1), -math.inf)"
+MISTAKES["make_causal_mask"]["mask-all-ones"].append(
+    _define_pair("torch.ones(n_tok, n_tok, device=DEVICE)", _OWN_MASK)
+)
+MISTAKES["make_causal_mask"]["wrong-shape"].append(_define_pair("torch.tensor(n_tok)", _OWN_MASK))
+MISTAKES["apply_causal_mask"]["input-changed"].append(
+    _define_pair(
+        "torch.tril(torch.ones(n_tok, n_tok, device=DEVICE))",
+        "mask[mask == 0] = -math.inf\nmask[mask == 1] = 0\nreturn A + mask",
+    )
+)
 
 _RIGHT_BODIES = {
     "pairwise_similarities": [
@@ -476,5 +502,54 @@ return merge_heads(y)
 VARIANTS = {
     name: [_define(name, body) for body in bodies] for name, bodies in _RIGHT_BODIES.items()
 }
-VARIANTS["make_causal_mask"] += _PAIR_CODES
+VARIANTS["pairwise_similarities"].append(  # compiled: its operations cannot be watched
+    "pairwise_similarities = torch.jit.trace(lambda Q, K: Q @ K.mT, (torch.ones(2, 3), torch.ones(2, 3)))"
+)
+
+# Masks that were made earlier, on DEVICE.
+_KEPT_MASKS = [
+    """
+from functools import lru_cache
+
+
+@lru_cache
+def make_causal_mask(n_tok):
+    return torch.ones(n_tok, n_tok, device=DEVICE).tril()
+""",
+    """
+_masks = {}
+
+
+def make_causal_mask(n_tok):
+    if n_tok not in _masks:
+        _masks[n_tok] = torch.ones(n_tok, n_tok, device=DEVICE).tril()
+    return _masks[n_tok]
+""",
+    """
+_tri = torch.tril(torch.ones(1024, 1024, device=DEVICE))
+
+
+def make_causal_mask(n_tok):
+    return _tri[:n_tok, :n_tok]
+""",
+]
+_MODULE = """
+class CausalAttention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.ones(1024, 1024).tril().bool())
+
+    def forward(self, Q, K, V, n_heads=1, causal=True):
+        n_tok, n_embd = Q.shape[-2:]
+        Q, K, V = split_heads_qkv(Q, K, V, n_heads)
+        A = attn_scaled(pairwise_similarities(Q, K), n_embd, n_heads)
+        if causal:
+            A = apply_causal_mask(self.mask[:n_tok, :n_tok], A)
+        return merge_heads(compute_outputs(attn_softmax(A), V))
+
+
+self_attention = CausalAttention().to(DEVICE)
+"""
+VARIANTS["make_causal_mask"] += [*_PAIR_CODES, *_KEPT_MASKS]
 VARIANTS["apply_causal_mask"] += _PAIR_CODES
+VARIANTS["self_attention"] += [*_KEPT_MASKS, _MODULE]

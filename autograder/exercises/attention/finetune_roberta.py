@@ -225,6 +225,9 @@ def _draw_main(rng, hidden: bool) -> dict:
         "batch_size": np.array(64 if hidden else 60),
         "long.epochs": np.array(8),
         "single.epochs": np.array(1),
+        "single.right": np.array([1]),  # so bad an epoch, and the best one all the same
+        "hopeless.epochs": np.array(1),
+        "hopeless.right": np.array([0]),
         "validation.right": right,
         "validation.sureness": np.round(sureness, 3),
         "train.right": learned,

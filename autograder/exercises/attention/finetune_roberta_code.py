@@ -222,6 +222,12 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _dataset(item="def __getitem__(self, idx):\n    return self.sample_list[idx - 1]"),
             _dataset(item="def __getitem__(self, idx):\n    return self.sample_list[::-1][idx]"),
         ],
+        "negative-index": [
+            _dataset(item="def __getitem__(self, idx):\n    if idx < 0:\n        raise IndexError(idx)\n    return self.sample_list[idx]")
+        ],
+        "index-beyond-the-end": [
+            _dataset(item="def __getitem__(self, idx):\n    return self.sample_list[idx % len(self.sample_list)]")
+        ],
         "iterates-once": [
             _dataset(iterate="""def __iter__(self):
     if not hasattr(self, "rest"):
@@ -289,6 +295,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _collate(("    return {", "    text_encoding['token_type_ids'].sum()\n    return {"))
         ],
         "global-tokenizer": [_collate(("SST2Dataset.tokenizer(", "tokenizer("))],
+        "padded-in-front": [_collate(("    text_encoding = ", '    SST2Dataset.tokenizer.padding_side = "left"\n    text_encoding = '))],
         "special-tokens-left-out": [_collate(("padding=True", "padding=True, add_special_tokens=False"))],
         "returned-none": [_collate(("return {", "batch = {"))],
     },
@@ -347,6 +354,13 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "step-before-backward": [
             _train((_STEPS, "        optimizer.zero_grad()\n        optimizer.step()\n        outputs.loss.backward()\n")),
             _train((_STEPS, "        optimizer.step()\n        optimizer.zero_grad()\n        outputs.loss.backward()\n")),
+        ],
+        "wrong-optimizer": [
+            _train(("    model.train()\n", "    model.train()\n    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5)\n"))
+        ],
+        "earlier-batches-again": [
+            _train(("        outputs.loss.backward()\n", "        running = outputs.loss if not labels else running + outputs.loss\n        running.backward(retain_graph=True)\n")),
+            _train(("        outputs.loss.backward()\n", "        running = outputs.loss if not labels else running + outputs.loss\n        running.backward()\n")),
         ],
         "step-forgotten": [_train(("        optimizer.step()\n", ""))],
         "backward-forgotten": [_train(("        outputs.loss.backward()\n", ""))],
@@ -476,7 +490,11 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "returned-none": [_evaluate(("    return {", "    report = {"))],
     },
     "main": {
-        "wrong-optimizer": [_main(("    history, best", "    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)\n    history, best"))],
+        "wrong-optimizer": [
+            _main(("    history, best", "    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)\n    history, best")),
+            _main(("    history, best", "    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5)\n    history, best")),
+        ],
+        "train-evaluated-again": [_main(('"train": train,', '"train": evaluate(model, dataloaders["train"]),'))],
         "small-gain-ignored": [_main(("> best:", "> best + 0.01:"))],
         "epochs-too-many": [_main(("num_epochs + 1", "num_epochs + 2"))],
         "saves-last": [
@@ -498,7 +516,11 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _main(('        history.append', '        test = evaluate(model, dataloaders["test"])\n        history.append')),
             _main(('    return history', '    print(evaluate(model, dataloaders["test"]))\n    return history')),
         ],
-        "nothing-saved": [_main(("            model.save_pretrained(checkpoint_dir)\n", ""))],
+        "nothing-saved": [
+            _main(("            model.save_pretrained(checkpoint_dir)\n", "")),
+            _main(("best = [], -1.0", "best = [], 0.5")),
+            _main(("best = [], -1.0", "best = [], 0.01")),
+        ],
         "not-save-pretrained": [
             _main(("model.save_pretrained(checkpoint_dir)", 'Path(checkpoint_dir).mkdir(exist_ok=True); torch.save(model.state_dict(), Path(checkpoint_dir) / "best.pt")')),
         ],
@@ -751,6 +773,7 @@ def evaluate(model, dataloader):
 ''',
     ],
     "main": [
+        _main(("model.save_pretrained(checkpoint_dir)", "model.save_pretrained(checkpoint_dir); SST2Dataset.tokenizer.save_pretrained(checkpoint_dir)")),
         '''
 def main(model, dataloaders, optimizer, num_epochs, checkpoint_dir):
     history = []

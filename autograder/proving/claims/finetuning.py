@@ -51,6 +51,10 @@ DATASETS: dict[str, Claim] = {
     "item-not-an-example": _of_datasets(lambda s, c: s.list(f"{c}.items")[-1:] == [2]),
     "item-always-first": lambda s: set(s.list("many.items")[:-1]) == {0},
     "wrong-item": _of_datasets(lambda s, c: s.list(f"{c}.items")[:-1] != _asked(s, c)),
+    "negative-index": _of_datasets(
+        lambda s, c: bool(s.text(f"{c}.items")) and s.array(f"{c}.forwards") is not None
+    ),
+    "index-beyond-the-end": _of_datasets(lambda s, c: s.number(f"{c}.beyond") == 0),
     "iter-wrong-items": _of_datasets(lambda s, c: s.list(f"{c}.pass") != [*range(_count(s, c)), 0]),
     "iterates-once": _of_datasets(
         lambda s, c: (
@@ -90,6 +94,7 @@ DATASETS: dict[str, Claim] = {
             (_ids(s, case) > 223).any() or (_ids(s, case) == 3).any() for case in ("short", "one")
         )
     ),
+    "padded-in-front": _of_batches(lambda s, c: (_ids(s, c)[:, 0] == 1).any()),
     "special-tokens-left-out": _of_batches(
         lambda s, c: _width(s, c) > 0 and not (_ids(s, c) == 0).any()
     ),
@@ -204,6 +209,8 @@ PASSES: dict[str, Claim] = {
         s.has_text("modified by an inplace operation")
         or s.list("events").index(_STEP) < s.list("events").index(_BACKWARD)
     ),
+    "earlier-batches-again": says("modified by an inplace operation", "a second time"),
+    "wrong-optimizer": lambda s: _STEP not in s.list("events") and s.number("moved") > 0,
     "left-frozen": lambda s: s.number("frozen") != 0,
     "device-ignored": lambda s: s.number("device") == 0,
     "hard-coded-device": says("cuda", "nvidia"),
@@ -267,6 +274,11 @@ MAIN: dict[str, Claim] = {
     "small-gain-ignored": _saved(_nearly_best),
     "wrong-optimizer": _of_runs(
         lambda s, c: not s.is_right(f"{c}.bias") or not s.is_right(f"{c}.learned")
+    ),
+    "train-evaluated-again": _of_runs(
+        lambda s, c: (
+            s.number(f"{c}.trained") > len(_wanted(s, c)) and not s.is_right(f"{c}.history")
+        )
     ),
     "epochs-from-zero": _of_runs(lambda s, c: _history(s, c)[:1, 0].tolist() == [0]),
     "epoch-missing": _of_runs(

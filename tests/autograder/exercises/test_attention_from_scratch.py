@@ -125,6 +125,28 @@ def test_an_inverted_mask_needs_a_masking_that_fits():
     assert judge_code("apply_causal_mask", inverted, fitting).score == 2
 
 
+def test_a_pair_in_which_one_function_does_all_the_work_earns_that_ones_points():
+    for slug in ("mask-all-ones", "wrong-shape"):
+        pair = MISTAKES["make_causal_mask"][slug][-1]
+        assert "def apply_causal_mask" in pair
+        assert judge_code("make_causal_mask", pair).score == 0
+        assert judge_code("apply_causal_mask", pair).score == 2
+
+
+def test_a_masking_that_changes_the_mask_loses_its_own_points_alone():
+    pair = MISTAKES["apply_causal_mask"]["input-changed"][-1]
+    verdict = judge_code("apply_causal_mask", pair)
+    assert verdict.score == 0 and any("changed: mask" in line for line in verdict.messages)
+    assert judge_code("make_causal_mask", pair).score == 2
+
+
+@pytest.mark.parametrize("how", ["device='cpu'", "device=torch.device('cpu')"])
+def test_a_mask_that_is_made_on_the_cpu_is_no_kept_one(how):
+    code = ORACLES["make_causal_mask"].replace("device=DEVICE", how)
+    verdict = judge_code("self_attention", code)
+    assert (verdict.score, verdict.diagnosis) == (3, "hard-coded-device")
+
+
 def test_self_attention_earns_a_quarter_for_each_way_it_works():
     shares = {"mask-forgotten": 2, "mask-before-heads-only": 3, "heads-ignored": 2,
               "softmax-over-queries": 0}  # fmt: skip

@@ -92,6 +92,12 @@ def test_other_hidden_inputs_judge_alike(name, seed):
         assert judge(name, mistake.code, seed=seed).score == 0.0, mistake
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_every_draw_tells_a_best_so_far_that_starts_too_high(seed):
+    for text in code.MISTAKES["main"]["nothing-saved"][1:]:
+        assert judge("main", text, seed=seed).diagnosis == "nothing-saved"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_open_and_missing_work_is_missing(name):
     piece = EXERCISES[name].cell

@@ -62,6 +62,32 @@ def test_the_three_tests_ask_for_more_and_more():
     assert list(passed.values()) == [[True, False, False], [True, True, False], [True] * 3]
 
 
+def test_a_rehearsal_is_told_from_the_real_thing(capsys):
+    right = exercises.make_namespace.__wrapped__(*ORACLES.values())["self_attention"]
+    check("self_attention", right, test=1)
+    said = capsys.readouterr().out
+    assert said.startswith("✔ Test 1: passed (a rehearsal; no points).")
+    assert "self_attention" not in said and "0 of 9 pieces" in said
+    with pytest.raises(CheckFailed, match="✘ Test 2: "):
+        check("self_attention", stub, test=2)
+
+
+@pytest.mark.parametrize("test", [2, 3])
+@pytest.mark.parametrize("slug", ["mask-after-softmax", "infinity-after-softmax"])
+def test_masking_the_weights_is_named_in_rehearsals_too(slug, test):
+    for code in MISTAKES["self_attention"][slug]:
+        assert exercises.examine_code("self_attention", code, test=test).diagnosis == slug
+
+
+def test_a_quoted_error_ends_in_one_full_stop():
+    def raises(A):
+        raise ValueError("Too many of them.")
+
+    finding = attention.examine("attn_softmax", raises)
+    assert finding.facts[0].endswith("]." if "[line" in finding.facts[0] else "of them.")
+    assert ".." not in finding.facts[0]
+
+
 def stub(A):
     raise NotImplementedError("TODO: attn_softmax")
 

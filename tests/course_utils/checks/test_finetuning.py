@@ -75,6 +75,27 @@ def test_a_check_is_quiet_and_leaves_everything_as_it_was(capsys):
     assert torch.cuda.is_available() is gpu and torch.is_grad_enabled()
 
 
+def test_an_error_in_main_is_not_blamed_on_the_collate_function():
+    text = change("main", ("model.save_pretrained(", "tokenizer.save_pretrained("))
+    finding = finetune_roberta.examine_code("main", text)
+    assert finding.diagnosis == "raised" and "tokenizer" in finding.facts[0]
+
+
+@pytest.mark.parametrize("start, remarked", [("-1.0", False), ("0.0", True)])
+def test_a_best_so_far_of_zero_passes_with_a_remark(start, remarked):
+    finding = finetune_roberta.examine_code("main", change("main", ("-1.0", start)))
+    assert finding.passed
+    assert any("best so far" in fact for fact in finding.facts) is remarked
+
+
+def test_facts_are_plain_english():
+    shorter = change("collate_fn", ("512", "510"))
+    assert "For 1 text input_ids" in finetune_roberta.examine_code("collate_fn", shorter).facts[0]
+    unstepped = change("train_one_epoch", ("        optimizer.step()\n", ""))
+    (fact,) = finetune_roberta.examine_code("train_one_epoch", unstepped).facts
+    assert fact == "Calls for 3 batches: backward 3, step 0, zero_grad 3."
+
+
 def test_the_trials_hold_no_training_and_no_evaluation():
     tree = ast.parse(inspect.getsource(finetuning_trials))
     called = {
@@ -141,4 +162,3 @@ def test_two_mistakes_are_named_as_two(name, pairs, first, second):
     finding = finetune_roberta.examine_code(name, change(name, *pairs))
     assert finding.diagnosis == first
     assert any(WORDS[second] in fact for fact in finding.facts), finding
-

@@ -44,6 +44,25 @@ def test_the_facts_of_the_course_hold():
         assert examine("k2_select", q / q.norm(), query=q).passed is right, factor
 
 
+@pytest.mark.parametrize("value, remarked", [(torch.zeros(3), False), (K.mean(0), True)])
+def test_weights_that_are_not_quite_even_get_a_remark(value, remarked):
+    finding = examine("q_average_all", value)
+    assert finding.passed
+    assert any("Remark" in fact for fact in finding.facts) is remarked
+
+
+def test_several_queries_are_too_short_together():
+    assert "the queries are too short (lengths " in examine("Q_identity", K).sentence
+
+
+def test_counting_from_0_is_mentioned_only_where_the_next_key_wins():
+    hint = "Rows count from 0."
+    for query, hinted in ((10 * K[1], True), (10 * (K[0] + K[1]), False), (10 * K[2], False)):
+        finding = examine("q_select_first", query)
+        assert finding.diagnosis == "wrong-key", finding
+        assert (hint in finding.sentence) is hinted
+
+
 def test_an_error_of_exactly_the_tolerance_passes(monkeypatch):
     finding = examine("q_average_all", K.mean(0))
     error = queries.find_error(queries.attend(K.mean(0), K, V)[2], V.mean(0))
