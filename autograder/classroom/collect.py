@@ -399,6 +399,8 @@ def _place(assignment: Assignment, student: str, piece: Piece, log: Log, done: C
         done.known += 1
         entry = entries.setdefault(earlier[0] if earlier else inner, {})
         entry.update({"ticket": piece.ticket or entry.get("ticket", ""), "from": piece.label})
+        if when and (piece.source == "system" or not entry.get("time")):
+            entry.update({"time": when, "says": piece.source})  # known better now than before
     else:
         if path.exists():
             stamp = f"{piece.moment:%Y-%m-%d %H.%M.%S}" if piece.moment else "again"

@@ -219,6 +219,9 @@ def test_moodles_worksheet_says_who_and_when(enrolled, tmp_path, written, monkey
     )
     blind = pack(tmp_path / "all.zip", {"Participant_5001_assignsubmission_file/1.ipynb": "x"})
     assert collect(assignment, [blind]).unmatched, "a number alone names nobody"
+    named = pack(tmp_path / "named.zip", {"Ada Lund_5001_assignsubmission_file/1.ipynb": "x"})
+    collect(assignment, [named])
+    assert names(folder, "alund") == ["1.ipynb"], "without the worksheet nobody knows when"
     assert not collect(assignment, [sheet, blind]).unmatched
     expected = datetime(2026, 6, 10, 14, 14).astimezone(UTC)
     assert stamp(folder, "alund") == f"{expected:%Y-%m-%d %H:%M:%S} UTC"

@@ -57,7 +57,7 @@ def test_several_queries_are_too_short_together():
 
 def test_counting_from_0_is_mentioned_only_where_the_next_key_wins():
     hint = "Rows count from 0."
-    for query, hinted in ((10 * K[1], True), (10 * (K[0] + K[1]), False), (10 * K[2], False)):
+    for query, hinted in ((10 * K[1], True), (10 * (K[0] + K[1]), False), (10 * K[3], False)):
         finding = examine("q_select_first", query)
         assert finding.diagnosis == "wrong-key", finding
         assert (hint in finding.sentence) is hinted
