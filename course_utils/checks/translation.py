@@ -30,6 +30,7 @@ NAMES = (
 )
 TELLING = ("attended", "weights", "loss", "words", "found", "diary")  # what mistakes are told by
 DEFAULT_KQ = 64
+_LAYERS = ("q_proj", "k_proj", "v_proj")
 _RTOL, _ATOL = 1e-4, 1e-5
 # Faults for which a known mistake may have a better name.
 _VAGUE = {
@@ -42,6 +43,7 @@ _VAGUE = {
 _APART = {
     "eval-forgotten", "gradients-on", "mode-not-restored", "mode-always-training", "input-changed",
     "stop-returned", "start-returned", "hidden-not-carried", "source-cut", "mask-hides-words",
+    "gradients-left-off",
 }  # fmt: skip
 
 Mistakes = Callable[[], Iterable[tuple[str, Mapping]]]
@@ -183,6 +185,8 @@ def _check_attention(cases, results, right, inputs) -> Iterator[Fault]:
             slug, words = _read_problem(found)
             if slug == "layer-sizes":
                 slug, words = _name_sizes(results.get(f"{case}.layers"), inputs[f"{case}.sizes"])
+            if slug == "raised" and _fails_on_single_ones(ordinary, results, inputs):
+                slug = "squeezed-too-much"
             yield slug, words
         if found is None:
             yield "no-answer", ""
@@ -193,9 +197,16 @@ def _check_attention(cases, results, right, inputs) -> Iterator[Fault]:
     for case in ordinary:
         yield from _find_changes(results, case)
         yield from _check_gradients(case, results, right)
+        yield from _check_others(case, results, right)
     for case in cases:
         if case.startswith("device"):
             yield from _check_device(results.get(f"{case}.device"))
+
+
+def _fails_on_single_ones(cases, results, inputs) -> bool:
+    """Say whether it stops just where a batch has one sentence, or a sentence one word."""
+    failed = {case for case in cases if isinstance(results.get(f"{case}.attended"), str)}
+    return all(1 in np.shape(inputs[f"{case}.mask"]) for case in failed)
 
 
 def _name_sizes(layers, sizes) -> Fault:
@@ -278,11 +289,30 @@ def _write_sizes(inputs, case) -> str:
 
 def _check_gradients(case, results, right) -> Iterator[Fault]:
     keys = [key for key in right if key.startswith(f"{case}.grad.")]
+    if f"{case}.biased" in results:  # a layer may have no bias
+        flags = zip(_LAYERS, np.reshape(results[f"{case}.biased"], -1), strict=True)
+        absent = {f"{case}.grad.{layer}.bias" for layer, flag in flags if not flag}
+        keys = [key for key in keys if key not in absent]
     if any(isinstance(results.get(key), str) or results.get(key) is None for key in keys):
         yield "no-gradient", ""
     for key in keys:
         if not _alike(results[key], right[key]):
-            yield "wrong-gradient", f"The gradient for {key.rpartition('.')[2]} is wrong"
+            name, none = key.partition(".grad.")[2], not np.any(results[key])
+            yield (
+                "wrong-gradient",
+                f"No gradient reaches {name}" if none else f"The gradient for {name} is wrong",
+            )
+
+
+def _check_others(case, results, right) -> Iterator[Fault]:
+    """See whether the same module is right about other sentences too."""
+    if isinstance(results.get(f"{case}.other"), str):
+        yield _read_problem(results[f"{case}.other"])
+    if case.startswith("extreme"):  # seen well enough elsewhere, without a thought for rounding
+        return
+    for key in (f"{case}.other", f"{case}.other_weights"):
+        if not _alike(results.get(key), right[key]):
+            yield "remembers-first-call", ""
 
 
 _DEVICE_TROUBLE = (
@@ -346,6 +376,8 @@ def _check_decoding(cases, results, right, inputs) -> Iterator[Fault]:
         if before != after:
             yield ("mode-not-restored" if before else "mode-always-training"), ""
         yield from _find_changes(results, case)
+        if _number(results, f"{case}.gradients_after") != 1:
+            yield "gradients-left-off", ""
 
 
 def _check_encoding(case, results, inputs) -> Iterator[Fault]:
@@ -361,10 +393,11 @@ def _check_encoding(case, results, inputs) -> Iterator[Fault]:
         yield slug, ""
     if _number(results, f"{case}.masked", 1.0) != 1:
         yield ("mask-inverted" if (diary[:, 4] <= 0).all() else "mask-hides-words"), ""
-    if diary[0, 0] >= 0 and (diary[:, 2] != 0).any():
-        yield "eval-forgotten", ""
-    if diary[0, 0] >= 0 and (diary[:, 3] != 0).any():
-        yield "gradients-on", ""
+    trained, recorded = np.reshape(results[f"{case}.encoded_in"], -1)
+    if trained or (diary[0, 0] >= 0 and (diary[:, 2] != 0).any()):
+        yield "eval-forgotten", "The sentence is encoded in training mode" if trained else ""
+    if recorded or (diary[0, 0] >= 0 and (diary[:, 3] != 0).any()):
+        yield "gradients-on", "It begins when the sentence is encoded" if recorded else ""
 
 
 def _check_words(case, results, right, inputs) -> Iterator[Fault]:
@@ -403,6 +436,12 @@ def _check_words(case, results, right, inputs) -> Iterator[Fault]:
         (words[:1] == [START], "start-returned"),
         (stopped and fed[1:] == likeliest[:-1], "never-stops"),
         (words[-1:] == [STOP], "stop-returned"),
+        (
+            words == wanted[: len(words)]
+            and len(wanted) < limit
+            and len(words) in (len(inputs[f"{case}.source"]), len(inputs[f"{case}.source"]) - 2),
+            "limit-from-source",
+        ),
         (
             words == wanted[:-1] and len(fed) == int(_number(right, f"{case}.n_steps")),
             "last-word-dropped",

@@ -33,7 +33,7 @@ def run_trial(name, functions, inputs, device=True):
         kind = "undefined" if name not in functions else "not-callable"
         return {"problem": Problem(f"{kind}|{type(found).__name__}")}
     results = {}
-    threads = torch.get_num_threads()
+    threads, gradients = torch.get_num_threads(), torch.is_grad_enabled()
     torch.set_num_threads(1)  # for tensors this small, waking threads costs more than the work
     try:
         for case in dict.fromkeys(key.partition(".")[0] for key in inputs):
@@ -45,6 +45,7 @@ def run_trial(name, functions, inputs, device=True):
                 results[prefix + what] = value
     finally:
         torch.set_num_threads(threads)
+        torch.set_grad_enabled(gradients)
     return results
 
 
@@ -152,6 +153,7 @@ def _call_attention(module, tensors, given):
     wanted = {}
     if "weight" in given:
         wanted = {name: tensors[name].requires_grad_() for name in ("hidden", "outputs")}
+        wanted |= dict(module.named_parameters())
     # Never a leaf, so that work in place is seen and does not raise.
     passed = {
         name: tensor * 1 if tensor.requires_grad else tensor.clone()
@@ -172,11 +174,22 @@ def _call_attention(module, tensors, given):
     second = _read_pair(_attempt(module, again["hidden"], again["outputs"], again["mask"]))
     if not isinstance(second, Problem):
         results["again"] = second[0].detach()
+    results |= _call_with_others(module, tensors)
     if wanted:
         weight = torch.as_tensor(given["weight"]).to(attended)
         if attended.shape == weight.shape:
             results |= _find_gradients(attended, wanted, weight)
     return results
+
+
+def _call_with_others(module, tensors):
+    """Call a module once more, with other sentences: it may have kept something of the first ones."""
+    module.eval()
+    hidden, outputs, mask = (tensors[name].detach().roll(1, 0) for name in tensors)
+    out = _read_pair(_attempt(module, -hidden, outputs, mask))
+    if isinstance(out, Problem):
+        return {"other": out}
+    return {"other": out[0].detach(), "other_weights": out[1].detach()}
 
 
 def _read_pair(out):
@@ -199,11 +212,14 @@ def _read_pair(out):
 def _find_gradients(attended, wanted, weight):
     if not attended.requires_grad:
         return {f"grad.{name}": Problem("no-gradient|") for name in wanted}
-    found = torch.autograd.grad(attended, list(wanted.values()), weight, allow_unused=True)
-    return {
-        f"grad.{name}": torch.zeros_like(wanted[name]) if gradient is None else gradient
-        for name, gradient in zip(wanted, found, strict=True)
-    }
+    asked = [tensor for tensor in wanted.values() if tensor.requires_grad]  # not a frozen layer
+    found = torch.autograd.grad(attended, asked, weight, allow_unused=True)
+    reached = {id(tensor): gradient for tensor, gradient in zip(asked, found, strict=True)}
+    gradients = {}
+    for name, tensor in wanted.items():
+        gradient = reached.get(id(tensor))
+        gradients[f"grad.{name}"] = torch.zeros_like(tensor) if gradient is None else gradient
+    return gradients
 
 
 def _call_elsewhere(kind, module, tensors):
@@ -260,7 +276,7 @@ class ProbeTranslator(nn.Module):
     """Stands in for a translator: what it says next depends on how often and on what it was asked.
 
     It keeps a diary of every call: the token it was fed, how far the hidden state had come, whether it
-    was in training mode and whether gradients were on.
+    was in training mode and whether gradients were recorded.
     """
 
     def __init__(self, table, device):
@@ -269,7 +285,17 @@ class ProbeTranslator(nn.Module):
             device
         )  # (steps, V, V): logits after a token at a step
         self.weight = nn.Parameter(torch.ones((), device=device, dtype=self.table.dtype))
+        self.inner = nn.Dropout(0.0)  # as in any real model, there are modules inside with a mode
         self.sources, self.masks, self.diary = [], [], []
+        self.encoded_in = [
+            0,
+            0,
+        ]  # was any sentence encoded in training mode, recorded for gradients?
+
+    def look_around(self):
+        """Return whether this call is in training mode, and whether it is recorded for gradients."""
+        recorded = torch.is_grad_enabled() and self.weight.requires_grad
+        return [int(self.training or self.inner.training), int(recorded)]
 
     def encode(self, ids, mask):
         if ids.dim() != 2 or ids.shape[0] != 1 or mask.shape != ids.shape:
@@ -278,6 +304,7 @@ class ProbeTranslator(nn.Module):
             )
         self.sources.append(ids.detach().clone())
         self.masks.append(mask.detach().clone())
+        self.encoded_in = [max(pair) for pair in zip(self.encoded_in, self.look_around())]
         outputs = ids[..., None].to(self.table.dtype) * self.weight  # (1, T, 1)
         return outputs, torch.zeros(1, 2, device=ids.device, dtype=self.table.dtype) * self.weight
 
@@ -287,11 +314,10 @@ class ProbeTranslator(nn.Module):
         if len(self.diary) >= PATIENCE:
             raise RuntimeError("the model was asked for far more words than allowed")
         asked, word = int(hidden[0, 0]), int(token[0])
-        self.diary.append(
-            [word, asked, int(self.training), int(torch.is_grad_enabled()), int(mask.bool().sum())]
-        )
+        mode = self.look_around()
+        self.diary.append([word, asked, *mode, int(mask.bool().sum())])
         logits = self.table[min(asked, len(self.table) - 1), word][None] * self.weight
-        if self.training:  # as dropout would, it gives other answers
+        if mode[0]:  # as dropout would, it gives other answers
             logits = logits.roll(1, dims=-1)
         weights = mask.to(logits.dtype) / mask.sum()
         return logits, hidden + 1, weights
@@ -300,12 +326,19 @@ class ProbeTranslator(nn.Module):
 def _try_decoding(function, given, case):
     device = _find_device(function)
     model = ProbeTranslator(given["table"], device)
-    model.train(bool(int(given["training"])))
+    training = bool(int(given["training"]))
+    model.train(training)
+    torch.set_grad_enabled(True)
     source = [int(token) for token in given["source"]]
     passed = list(source)
     out = _attempt(function, model, passed, int(given["max_tokens"]))
+    restored = all(module.training == training for module in model.modules())
     results = {
-        "mode": torch.tensor(float(model.training)),
+        "mode": torch.tensor(float(training == restored)),
+        "gradients_after": torch.tensor(
+            float(torch.is_grad_enabled() and model.weight.requires_grad)
+        ),
+        "encoded_in": torch.tensor(model.encoded_in),
         "kept.source": torch.tensor(float(passed == source)),
         "diary": torch.tensor(model.diary or [[-1] * 5]),
         "n_steps": torch.tensor(len(model.diary)),

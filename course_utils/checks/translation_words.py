@@ -26,6 +26,10 @@ WORDS = {
         "two calls with the same inputs gave different results. There is nothing random in what is asked "
         "for here: no dropout, no sampling."
     ),
+    "remembers-first-call": (
+        "asked about other sentences, the same module answers wrongly: something that was worked out in "
+        "the first call is kept and used again."
+    ),
     "not-finite": "the result contains NaN or infinite numbers. Was infinity multiplied, or every word hidden?",
     "wrong-dtype": (
         "it works for one float type only. Attention has to take float32 and float64 and return what it "
@@ -68,6 +72,7 @@ WORDS = {
     "attended-divided-by-all-places": (
         "the weights are right, but attended is divided by the number of places, padding counted."
     ),
+    "length-of-first-sentence": "every sentence is divided by the length of the first one of the batch.",
     "sum-instead-of-mean": "this is the sum over the words. A mean has weights that sum to 1.",
     "softmax-of-mask": (
         "a softmax over zeros and ones leaves padding with weight: e to the power of 0 is 1, not 0."
@@ -138,6 +143,10 @@ WORDS = {
         "padding is set to 0 after the softmax: it has taken its share already, and what is left of a "
         "padded sentence sums to less than 1."
     ),
+    "mask-too-late": (
+        "padding is taken out after the exponentials, and what is left is scaled up again. Where padding "
+        "happens to score far higher than the words, nothing is left of them, and 0 / 0 is NaN."
+    ),
     "mask-zeros-scores": "padding gets a score of 0, or nearly 0. That is a score like any other, and e to its power is 1.",
     "mask-added": "the mask is added to the scores as zeros and ones. That hides nothing.",
     "mask-finite": (
@@ -196,6 +205,14 @@ WORDS = {
     "never-stops": "the decoder goes on after STOP. What it says then is no part of the translation.",
     "limit-ignored": "it never ends if the model never says STOP: max_tokens is ignored.",
     "limit-off-by-one": "the limit is off by one: at most max_tokens words, and none at all when it is 0.",
+    "limit-from-source": (
+        "the translation ends after as many words as the sentence has. It may well be longer: STOP and "
+        "max_tokens alone end it."
+    ),
+    "repeated-word-stops": (
+        "a word that was said before ends the translation. Sentences repeat words all the time: a man in "
+        "a hat."
+    ),
     "token-not-fed-back": "the decoder is fed the same token every time. It should read what it wrote last.",
     "source-fed": (
         "the decoder is fed words of the sentence to be translated. It should read what it wrote last."
@@ -209,6 +226,7 @@ WORDS = {
     "mode-not-restored": "the model comes back in eval mode although it was in training mode before.",
     "mode-always-training": "the model comes back in training mode although it was in eval mode before.",
     "gradients-on": "the steps are recorded for gradients that are never used, which costs memory and time.",
+    "gradients-left-off": "gradients are still off afterwards: the next training would fail.",
     "mask-hides-words": "the mask hides some tokens of the sentence. A single sentence has no padding.",
     "source-cut": "the encoder does not get the whole sentence: START and STOP belong to `source`.",
     "source-wrapped-again": "the encoder gets START and STOP twice: `source` holds them already.",

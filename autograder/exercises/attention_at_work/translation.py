@@ -53,7 +53,8 @@ def _draw_attention(
 
     What stands in places of padding is far from everything else, so that it shows when it is used.
     """
-    mask = np.ones((B, T), bool) if full else _draw_mask(rng, B, T)
+    # The first sentence is one with padding, so that its length does not stand in for all.
+    mask = np.ones((B, T), bool) if full else np.roll(_draw_mask(rng, B, T), -1, axis=0)
     outputs = _normal(rng, B, T, 2 * E, dtype=dtype)
     outputs[~mask] = 3 * outputs[~mask] + 5
     arrays = {"hidden": _normal(rng, B, D, dtype=dtype), "outputs": outputs, "mask": mask}
@@ -67,9 +68,11 @@ def _draw_attention(
             arrays[f"{name}.bias"] = _normal(rng, high) * biases
     if extreme:
         # Scores near -20,000 on the words: one number of every key is large, and so is the query's.
+        # On padding they are as high as they are low there, so that it matters when it is taken out.
         for name in ("q_proj", "k_proj"):
             arrays[f"{name}.weight"][0] = 0.0
-        arrays["outputs"][..., 0], arrays["hidden"][..., 0] = 100.0, 100.0
+        arrays["outputs"][..., 0] = np.where(mask, 100.0, -100.0)
+        arrays["hidden"][..., 0] = 100.0
         root = np.sqrt(kq or DEFAULT_KQ)
         arrays["q_proj.weight"][0, 0], arrays["k_proj.weight"][0, 0] = -2.0 * root, 1.0
         arrays["outputs"] = np.round(arrays["outputs"]).astype(dtype)
@@ -147,9 +150,11 @@ def _draw_losses(rng, hidden: bool) -> dict:
 
 
 def _draw_decoding(rng, hidden: bool) -> dict:
-    def make(case, n_words, max_tokens, training, V):
+    def make(case, n_words, max_tokens, training, V, n_source=None):
         """A model that says n_words and then STOP; asked in any other way it says other things."""
         words = rng.permutation(np.arange(FIRST_WORD, V))[:n_words]
+        if n_words > 2:
+            words[2] = words[0]  # no word ends a sentence by coming twice
         steps = n_words + 3
         table = _normal(rng, steps, V, V, dtype="float32")
         table[..., START] = -9.0
@@ -160,8 +165,8 @@ def _draw_decoding(rng, hidden: bool) -> dict:
             runner_up = FIRST_WORD + (word - FIRST_WORD + 1) % (V - FIRST_WORD)
             table[step, token, runner_up] = 5.0
             token = word
-        source = [START, *rng.integers(FIRST_WORD, V, int(rng.integers(3, 7))).tolist(), STOP]
-        source[1:3] = rng.permutation(np.arange(FIRST_WORD, V))[:2].tolist()
+        n_source = n_source or int(rng.integers(3, 7))
+        source = [START, *rng.permutation(np.arange(FIRST_WORD, V))[:n_source].tolist(), STOP]
         arrays = {
             "table": table, "source": np.array(source), "max_tokens": np.array(max_tokens),
             "training": np.array(int(training)),
@@ -170,12 +175,12 @@ def _draw_decoding(rng, hidden: bool) -> dict:
 
     if not hidden:
         return (
-            make("stops", 3, 8, True, 8)
+            make("stops", 6, 9, True, 11, n_source=1)
             | make("limit", 5, 3, False, 10)
             | make("none", 2, 0, True, 7)
         )
     n, V = (int(number) for number in rng.integers((4, 12), (7, 16)))
-    inputs = make("stops", n, n + 4, True, V)
+    inputs = make("stops", 6, 10, True, V, n_source=1)  # far longer than the sentence
     inputs |= make("limit", n + 1, n - 1, True, V + 1)
     inputs |= make("exact", 3, 3, False, 9)
     inputs |= make("eval", 2, 7, False, 9)
@@ -216,7 +221,8 @@ _TRIALS_SOURCE = join_sources("learners_code", "pretended_gpu", "translation_tri
 _TOLD_OTHERWISE = {
     "input-changed", "no-gradient", "wrong-gradient", "hard-coded-device", "not-repeatable", "wrong-dtype",
     "todo-open", "returned-none", "not-finite", "limit-ignored", "super-forgotten", "layers-missing",
-    "layers-not-linear", "extra-layers", "constructor-arguments",
+    "layers-not-linear", "extra-layers", "constructor-arguments", "remembers-first-call",
+    "gradients-left-off",
 }  # fmt: skip
 
 

@@ -95,6 +95,12 @@ def _swap(text: str, *changes: str) -> str:
     return text
 
 
+def _remember(text: str, name: str, lines: str) -> str:
+    """Keep what these lines of `forward` work out in the first call, and use it in every other."""
+    kept = f"        if not hasattr(self, 'kept'):\n{_indent(lines, 4)}\n            self.kept = {name}\n"
+    return _swap(text, lines, f"{kept}        {name} = self.kept\n")
+
+
 def _indent(body: str, width: int) -> str:
     return "\n".join(" " * width + line if line else "" for line in body.strip("\n").splitlines())
 
@@ -150,6 +156,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _pool("kept = encoder_outputs * mask.unsqueeze(-1)\nreturn kept.mean(dim=1), mask.to(kept.dtype) / mask.shape[1]"),
         ],
         "attended-divided-by-all-places": [_pool(_POOLED + "kept = encoder_outputs * mask.unsqueeze(-1)\nreturn kept.mean(dim=1), weights")],
+        "length-of-first-sentence": [_pool("weights = mask.to(encoder_outputs.dtype)\nweights = weights / weights[0].sum()\n" + _ATTEND + "return attended, weights")],
         "sum-instead-of-mean": [_pool("weights = mask.to(encoder_outputs.dtype)\n" + _ATTEND + "return attended, weights")],
         "mask-inverted": [_pool("weights = (~mask).to(encoder_outputs.dtype)\nweights = weights / weights.sum(dim=1, keepdim=True).clamp(min=1)\n" + _ATTEND + "return attended, weights")],
         "softmax-of-mask": [_pool("weights = torch.softmax(mask.to(encoder_outputs.dtype), dim=1)\n" + _ATTEND + "return attended, weights")],
@@ -171,6 +178,10 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         ],
         "no-gradient": [_pool(_POOLED + _ATTEND + "return attended.detach(), weights")],
         "not-repeatable": [_pool(_POOLED + "weights = F.dropout(weights, 0.3)\n" + _ATTEND + "return attended, weights")],
+        "remembers-first-call": [
+            _remember(_MEAN_POOL, "weights", "        weights = mask.to(encoder_outputs.dtype)\n        weights = weights / weights.sum(dim=1, keepdim=True)\n"),
+            _remember(_MEAN_POOL, "attended", "        weights = mask.to(encoder_outputs.dtype)\n        weights = weights / weights.sum(dim=1, keepdim=True)\n        attended = (weights.unsqueeze(1) @ encoder_outputs).squeeze(1)\n").replace("return attended, weights", "return attended, mask / mask.sum(dim=1, keepdim=True)"),
+        ],
         "not-a-module": ["\nclass MeanPoolAttention:\n" + _MEAN_POOL.split("\n", 2)[2]],
         "extra-layers": [_swap(_MEAN_POOL, "    def forward", "    def __init__(self):\n        super().__init__()\n        self.scores = nn.Linear(4, 1)\n\n    def forward")],
         "constructor-arguments": [_swap(_MEAN_POOL, "    def forward", "    def __init__(self, enc_hid_dim):\n        super().__init__()\n\n    def forward")],
@@ -225,11 +236,15 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "mask-after-softmax": [_scaled(_MASK, "", _SOFTMAX, _SOFTMAX + " * mask")],
         "mask-zeros-scores": [_scaled(_MASK, "scores = scores * mask"), _scaled(_MASK, "scores = scores.masked_fill(~mask, 0.0)"), _scaled("-math.inf", "1e-9")],
         "mask-added": [_scaled(_MASK, "scores = scores + mask")],
+        "mask-too-late": [
+            _scaled(_MASK, "", _SOFTMAX, _SOFTMAX + " * mask\n        weights = weights / weights.sum(dim=-1, keepdim=True)"),
+            _scaled(_MASK, "", _SOFTMAX, "top = scores.masked_fill(~mask, -math.inf).amax(dim=-1, keepdim=True)\n        weights = torch.exp(scores - top) * mask\n        weights = weights / weights.sum(dim=-1, keepdim=True)"),
+        ],
         "mask-finite": [_scaled("-math.inf", "-1e4"), _scaled("-math.inf", "-1000.0")],
         "not-finite": [_scaled("-math.inf", "math.inf"), _scaled(_MASK, "scores = scores + (~mask) * -math.inf")],
         "weights-not-squeezed": [_forward("query = self.q_proj(hidden).unsqueeze(1)\nscores = query @ self.k_proj(encoder_outputs).transpose(1, 2) / math.sqrt(self.kq_dim)\nweights = torch.softmax(scores.masked_fill(~mask.unsqueeze(1), -math.inf), dim=-1)\nreturn (weights @ self.v_proj(encoder_outputs)).squeeze(1), weights")],
         "attended-not-squeezed": [_scaled(_MIX, "attended = weights.unsqueeze(1) @ values")],
-        "squeezed-too-much": [_scaled(_MIX, "attended = (weights.unsqueeze(1) @ values).squeeze()"), _scaled(".squeeze(1) / math", ".squeeze() / math")],
+        "squeezed-too-much": [_scaled(_MIX, "attended = (weights.unsqueeze(1) @ values).squeeze()"), _scaled(".squeeze(1) / math", ".squeeze() / math"), _scaled("(query @ keys.transpose(1, 2)).squeeze(1)", "(keys @ query.transpose(1, 2)).squeeze()")],
         "values-not-projected": [_scaled("self.v_proj(encoder_outputs)", "encoder_outputs")],
         "values-weighted-equally": [_scaled(_MIX, "attended = values.mean(dim=1)"), _scaled(_MIX, "attended = (values * mask.unsqueeze(-1)).sum(dim=1) / mask.sum(dim=1, keepdim=True)")],
         "outputs-swapped": [_scaled("return attended, weights", "return weights, attended")],
@@ -239,7 +254,11 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "not-repeatable": [_scaled(_SOFTMAX, _SOFTMAX + "\n        weights = F.dropout(weights, 0.3, training=self.training)")],
         "input-changed": [_scaled("        query =", "        encoder_outputs *= mask.unsqueeze(-1)\n        query ="), _scaled("        query =", "        mask.logical_not_()\n        query =", "~mask", "mask")],
         "no-gradient": [_scaled("return attended, weights", "return attended.detach(), weights")],
-        "wrong-gradient": [_scaled(_MIX, "attended = (weights.detach().unsqueeze(1) @ values).squeeze(1)"), _scaled("self.q_proj(hidden)", "self.q_proj(hidden.detach())")],
+        "wrong-gradient": [_scaled(_MIX, "attended = (weights.detach().unsqueeze(1) @ values).squeeze(1)"), _scaled("self.q_proj(hidden)", "self.q_proj(hidden.detach())"), _scaled("self.q_proj(hidden)", "F.linear(hidden, self.q_proj.weight.data, self.q_proj.bias.data)"), _scaled(_V, _V + ".requires_grad_(False)")],
+        "remembers-first-call": [
+            _remember(_SCALED, "keys", "        keys = self.k_proj(encoder_outputs)\n"),
+            _remember(_SCALED, "query", "        query = self.q_proj(hidden).unsqueeze(1)\n"),
+        ],
         "wrong-dtype": [_scaled("return attended, weights", "return attended.float(), weights.float()")],
         "returned-none": [_scaled("return attended, weights", "")],
         "todo-open": [_forward("raise NotImplementedError('TODO: forward')"), _scaled("super().__init__()", "super().__init__()\n        raise NotImplementedError('TODO: __init__')")],
@@ -249,6 +268,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "loss-mean-of-sentences": [
             _loss(_PER_TOKEN + "return ((losses * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)).mean()"),
             _loss("parts = [F.cross_entropy(l[t != pad], t[t != pad]) for l, t in zip(logits, targets) if (t != pad).any()]\nreturn torch.stack(parts).mean()"),
+            _loss("return torch.stack([F.cross_entropy(l, t, ignore_index=pad) for l, t in zip(logits, targets)]).mean()"),
         ],
         "loss-mean-of-steps": [_loss("parts = [F.cross_entropy(logits[:, i], targets[:, i], ignore_index=pad) for i in range(targets.shape[1]) if (targets[:, i] != pad).any()]\nreturn torch.stack(parts).mean()")],
         "loss-divided-by-all-places": [_loss(_PER_TOKEN + "return (losses * mask).mean()")],
@@ -288,10 +308,26 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "begins-without-start": [_greedy("token = torch.tensor([START], device=DEVICE)", "token = torch.tensor([STOP], device=DEVICE)"), _greedy("token = torch.tensor([START], device=DEVICE)", "token = torch.tensor([source[1]], device=DEVICE)")],
         "not-the-likeliest": [_greedy("logits.argmax(dim=-1)", "logits.argmin(dim=-1)"), _greedy("logits.argmax(dim=-1)", "logits.topk(2).indices[:, 1]")],
         "not-repeatable": [_greedy("logits.argmax(dim=-1)", "torch.multinomial(logits.softmax(-1), 1)[0]")],
-        "eval-forgotten": [_greedy("    model.eval()\n", "")],
-        "mode-not-restored": [_greedy("    model.train(was_training)\n", "")],
+        "eval-forgotten": [
+            _greedy("    model.eval()\n", ""),
+            _greedy("    model.eval()\n", "    model.training = False\n", "model.train(was_training)", "model.training = was_training"),
+            _greedy("    model.eval()\n", "", "        token = torch.tensor", "        model.eval()\n        token = torch.tensor"),
+        ],
+        "mode-not-restored": [_greedy("    model.train(was_training)\n", ""), _greedy("model.train(was_training)", "model.training = was_training")],
         "mode-always-training": [_greedy("model.train(was_training)", "model.train()")],
-        "gradients-on": [_greedy("with torch.no_grad():", "if True:")],
+        "gradients-on": [
+            _greedy("with torch.no_grad():", "if True:"),
+            _greedy("    with torch.no_grad():\n        ids = torch.tensor([source], device=DEVICE)\n        mask = torch.ones_like(ids, dtype=torch.bool)\n        outputs, hidden = model.encode(ids, mask)\n", "    ids = torch.tensor([source], device=DEVICE)\n    mask = torch.ones_like(ids, dtype=torch.bool)\n    outputs, hidden = model.encode(ids, mask)\n    with torch.no_grad():\n"),
+        ],
+        "gradients-left-off": [
+            _greedy("with torch.no_grad():", "torch.set_grad_enabled(False)\n    if True:"),
+            _greedy("    words = []\n", "    words = []\n    for parameter in model.parameters():\n        parameter.requires_grad_(False)\n"),
+        ],
+        "limit-from-source": [
+            _greedy("while len(words) < max_tokens", "for _ in range(min(max_tokens, len(source)))"),
+            _greedy("while len(words) < max_tokens", "for _ in range(min(max_tokens, len(source) - 2))"),
+        ],
+        "repeated-word-stops": [_greedy("if token.item() == STOP:", "if token.item() == STOP or token.item() in words:")],
         "mask-inverted": [_greedy("torch.ones_like(ids, dtype=torch.bool)", "torch.zeros_like(ids, dtype=torch.bool)")],
         "mask-hides-words": [_greedy("torch.ones_like(ids, dtype=torch.bool)", "ids != 0"), _greedy("torch.ones_like(ids, dtype=torch.bool)", "(ids != START) & (ids != STOP)")],
         "source-cut": [_greedy("torch.tensor([source], device=DEVICE)", "torch.tensor([source[1:-1]], device=DEVICE)"), _greedy("torch.tensor([source], device=DEVICE)", "torch.tensor([source[1:]], device=DEVICE)")],

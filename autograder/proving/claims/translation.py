@@ -104,8 +104,15 @@ ATTENTIONS: dict[str, Claim] = COMMON | {
     "outputs-swapped": _of_shapes(lambda a, w, B, T, C: (a, w) == ((B, T), (B, C))),
     "attended-not-squeezed": _of_shapes(lambda a, w, B, T, C: len(a) == 3),
     "weights-not-squeezed": _of_shapes(lambda a, w, B, T, C: len(w) == 3),
-    "squeezed-too-much": _of_shapes(
-        lambda a, w, B, T, C: (len(a) < 2 or len(w) < 2) and 1 in (B, T)
+    "squeezed-too-much": lambda s: (
+        _of_shapes(lambda a, w, B, T, C: (len(a) < 2 or len(w) < 2) and 1 in (B, T))(s)
+        or all(1 in _sizes(s, case)[:2] for case in _cases(s) if s.text(f"{case}.attended"))
+    ),
+    "remembers-first-call": _in_a_case(
+        lambda s, c: (
+            s.is_right(f"{c}.attended")
+            and not (s.is_right(f"{c}.other") and s.is_right(f"{c}.other_weights"))
+        )
     ),
     "not-finite": _of_numbers(lambda a, w, m: not (np.isfinite(a).all() and np.isfinite(w).all())),
     "not-repeatable": _in_a_case(
@@ -259,10 +266,20 @@ DECODING: dict[str, Claim] = COMMON | {
     "begins-without-start": _of_decoding(lambda w, r, d, s, n: len(d) > 0 and d[0, 0] != s[0]),
     "not-the-likeliest": _feeds_another,
     "eval-forgotten": _in_a_case(
-        lambda s, c: (np.reshape(s.values[f"{c}.diary"], (-1, 5))[:, 2] > 0).any()
+        lambda s, c: (
+            (np.reshape(s.values[f"{c}.diary"], (-1, 5))[:, 2] > 0).any()
+            or s.list(f"{c}.encoded_in")[0] > 0
+        )
     ),
     "gradients-on": _in_a_case(
-        lambda s, c: (np.reshape(s.values[f"{c}.diary"], (-1, 5))[:, 3] > 0).any()
+        lambda s, c: (
+            (np.reshape(s.values[f"{c}.diary"], (-1, 5))[:, 3] > 0).any()
+            or s.list(f"{c}.encoded_in")[1] > 0
+        )
+    ),
+    "gradients-left-off": _in_a_case(lambda s, c: s.number(f"{c}.gradients_after") != 1),
+    "limit-from-source": _of_decoding(
+        lambda w, r, d, s, n: len(w) < len(r) < n and len(w) in (len(s), len(s) - 2)
     ),
     "mask-inverted": _in_a_case(
         lambda s, c: (np.reshape(s.values[f"{c}.diary"], (-1, 5))[:, 4] <= 0).all()
