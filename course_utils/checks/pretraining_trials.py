@@ -16,6 +16,7 @@ from course_utils.checks.learners_code import describe_error
 MASK, PAD = "\u2047", "\u25a1"
 _END = "\uffff"  # follows every text in a packed list; no text of ours holds this character
 _MANY_CALLS = 60  # nobody who stops in time asks a model this often for one answer
+_SOME_CALLS = 10  # of code that should not depend on chance
 
 
 class Problem(str):
@@ -131,7 +132,18 @@ def _run_majority(function, given):
     answers, questions = unpack(given["answers"]), unpack(given["questions"])
     kept = list(answers), list(questions)
     value = _call(function, answers, questions)
-    return {"out": _as_texts(value), "changed": np.array((answers, questions) != kept)}
+    changed = (answers, questions) != kept
+    again = []
+    for seed in range(_SOME_CALLS):
+        for throw in (random.seed, np.random.seed, torch.manual_seed):
+            throw(seed)
+        again.append(_call(function, list(kept[0]), list(kept[1])))
+    steady = all(repr(other) == repr(again[0]) for other in again)
+    return {
+        "out": _as_texts(value),
+        "changed": np.array(changed),
+        "steady": np.array(steady or not isinstance(value, (list, tuple))),
+    }
 
 
 def _run_count(function, given):
@@ -230,6 +242,9 @@ class ScriptedModel(torch.nn.Module):
         super().__init__()
         self.vocabulary = Letters(letters)
         self.scale = torch.nn.Parameter(torch.ones(()))
+        self.inner = torch.nn.Dropout(
+            0.0
+        )  # as in any real model, there are modules inside with a mode
         self.begin, self.script = question + MASK, script
         self.calls = 0
         self.training_seen = self.gradients_seen = self.shapes_wrong = False
@@ -239,8 +254,8 @@ class ScriptedModel(torch.nn.Module):
         self.calls += 1
         if self.calls > _MANY_CALLS:
             raise AskedTooOften
-        self.training_seen |= self.training
-        self.gradients_seen |= torch.is_grad_enabled()
+        self.training_seen |= self.training or self.inner.training
+        self.gradients_seen |= torch.is_grad_enabled() and self.scale.requires_grad
         self.shapes_wrong |= ids.dim() != 2 or ids.shape[0] != 1 or ids.is_floating_point()
         rows = ids.reshape(-1, ids.shape[-1])
         text = self.vocabulary.decode(rows[0].tolist())
@@ -254,6 +269,8 @@ class ScriptedModel(torch.nn.Module):
         else:
             self.off_script = self.off_script or text
             best = self.vocabulary.encode(self.script[-1])[0]  # most often the end: be kind
+            if text.startswith(self.begin + self.script) and len(said) < len(self.script) + 4:
+                best = 5 + len(said) % 20  # the end was there already: what follows is no answer
         logits[:, -1] = 0.0
         logits[:, -1, best] = 1.0  # clear for whoever takes the best, far from sure for dice
         return logits * self.scale
@@ -269,7 +286,7 @@ def _run_answer(function, given):
         torch.manual_seed(seed)
         random.seed(seed)
         values.append(_call(function, model, question, int(given["limit"])))
-        gradients = torch.is_grad_enabled()
+        gradients = torch.is_grad_enabled() and model.scale.requires_grad
         torch.set_grad_enabled(True)
     value = values[0]
     if value is None:
@@ -280,7 +297,7 @@ def _run_answer(function, given):
         model.training_seen,
         model.gradients_seen,
         model.shapes_wrong,
-        model.training == bool(given["training"]),
+        all(module.training == bool(given["training"]) for module in model.modules()),
         gradients,
         values[0] == values[1],
     ]

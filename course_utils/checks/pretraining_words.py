@@ -31,7 +31,9 @@ WORDS = {
     "baseline-with-count": "the answers should be places alone; these still carry how often they occur.",
     "baseline-letters": "the place was taken apart into its letters; each answer is a whole place.",
     "baseline-of-questions": "it counts the questions; what has to be counted are the training answers.",
-    "baseline-random": "its answers differ; the baseline gives the same answer to every question.",
+    "baseline-not-a-list": "it should return a list with one place per question.",
+    "baseline-random": "asked the same again it answers differently: counting leaves nothing to chance.",
+    "baseline-several": "its answers differ; the baseline gives the same answer to every question.",
     "baseline-wrong-length": "the number of answers is not the number of questions.",
     "baseline-not-most-frequent": "the place that it gives is not the most frequent training answer.",
     # --------------------------------------------------------------------------- count_right
@@ -43,6 +45,11 @@ WORDS = {
     "count-part-of-name": "an answer that only shares a part with the place is no exact match.",
     "count-ignores-order": (
         "it counts answers that are right for some question; each has to be right for its own."
+    ),
+    "count-strips-signs": "an answer with another sign at its end, such as a full stop, is no exact match.",
+    "count-by-places": (
+        "it divides by the number of different places; every question counts, also when its place occurs "
+        "before."
     ),
     "count-wrong-ones": "this is the share of the wrong ones.",
     "count-fails-when-empty": "with nothing to count it stops with an error; it should return 0.0.",
@@ -90,6 +97,14 @@ WORDS = {
     ),
     "kept-never-shortest": "the smallest number of characters that may be kept, 4, never comes up.",
     "kept-not-uniform": "the number of characters that are kept is not equally likely from 4 up to the most.",
+    "kept-stripped": (
+        "spaces at the end of what is kept are lost. They are characters like any other; without them "
+        "fewer than n are kept."
+    ),
+    "short-documents-cut": (
+        "short documents are cut too often. n goes up to 7/8 of block_size, however short the document is; "
+        "one that is shorter than n is kept whole."
+    ),
     "kept-from-the-middle": "what is kept should be the *beginning* of the document; this is another part.",
     "span-empty": "sometimes nothing is taken out; the span should have at least one character.",
     "span-length-fixed": (
@@ -103,6 +118,10 @@ WORDS = {
     "span-too-short": "the span is too short on average: it should be a quarter of what is kept.",
     "span-place-fixed": "the span is always taken from the same place of the text.",
     "span-place-one-sided": "the span comes nearly always from the same side of the text.",
+    "span-place-ends": (
+        "the span comes nearly always from the beginning or the end of the text; the model would never "
+        "have to guess from both sides."
+    ),
     "chance-not-from-rng": (
         "with the same `rng` it does not do the same again: some of its randomness comes from elsewhere. "
         "Then no training can be repeated."
@@ -128,6 +147,7 @@ WORDS = {
     "pair-mask-at-end": "there is a MASK at the end that the text did not have.",
     "pair-reversed": "y is read from the end.",
     "pair-shifted-by-two": "y is shifted by two characters instead of one.",
+    "pair-stripped": "spaces at the ends of the text are lost. They are characters like any other.",
     "wrong-lengths": "x and y should both have block_size characters.",
     "wrong-x": "x is not the text that the model should read.",
     "wrong-y": "x is right, but y is not what the model should be asked for.",
@@ -170,6 +190,17 @@ WORDS = {
     "mask-does-not-stop": "MASK should end the answer, too.",
     "limit-off-by-one": "the limit is missed by one character.",
     "limit-ignored": "it goes on past max_characters: a model that never says MASK would never stop.",
+    "never-asked": (
+        "the model is never asked, although there is room for an answer. Look at when your loop goes on: does "
+        "the limit count the question as well?"
+    ),
+    "stops-too-early": (
+        "the answer ends too early. MASK, PAD and the limit end it and nothing else: spaces, full stops "
+        "and doubled letters belong to names."
+    ),
+    "answer-reworded": (
+        "the answer is changed after the model has given it: capitals, spaces and signs are the model's own."
+    ),
     "question-in-answer": "it returned the question as well; the answer alone is wanted.",
     "logits-of-first-place": "it reads the logits of the first place; the next character is predicted at the last.",
     "logits-of-place-before": "it reads the logits of the second-to-last position.",
@@ -178,7 +209,6 @@ WORDS = {
         "two calls with the same question gave different answers. Greedy means taking the most likely "
         "character each time: no sampling, and nothing left over from the call before."
     ),
-    "model-not-asked": "the model was never asked for a character.",
     "wrong-characters": "the characters are not those that the model finds most likely.",
     "not-in-eval": "the model was in training mode while it was asked.",
     "mode-not-put-back": "a model that was in training mode no longer is: put its mode back.",

@@ -81,13 +81,15 @@ def _draw_majority(rng: np.random.Generator) -> dict:
 
 def _draw_count(rng: np.random.Generator) -> dict:
     """Each way to be almost right occurs a different number of times, so that none hides another."""
-    names = _make_words(rng, 28)
+    names = _make_words(rng, 34)
     pairs = [(name, name) for name in names[:4]]
+    pairs += [(names[0], names[0]), (names[1], names[0])]  # a place that is asked for three times
     pairs += [(names[4], f"{names[4]} "), (f" {names[5]}", names[5]), (f"{names[6]}  ", names[6])]
     pairs += [(names[7].lower(), names[7])]
     pairs += [(f"{a} {b}", a) for a, b in zip(names[8:10], names[10:12], strict=True)]
     pairs += [(a, f"{a} {b}") for a, b in zip(names[12:15], names[15:18], strict=True)]
     pairs += [(f"New{name}", f"New {name}") for name in names[18:22]]
+    pairs += [(f"{name}.", name) for name in names[28:34]]
     exchanged = names[22:28]
     pairs += list(zip(exchanged, [*exchanged[1:], exchanged[0]], strict=True))
     pairs = [pairs[i] for i in rng.permutation(len(pairs))]
@@ -124,6 +126,13 @@ def _draw_pair(rng: np.random.Generator) -> dict:
         text = _make_text(rng, length)
         if case == "short":
             text = f"{text[:3]}{MASK}{text[4:-3]}{MASK}{text[-2:]}"
+        # Spaces where a text begins, ends and is cut: they count like any other character.
+        if case == "block":
+            text = f" {text[1:]}"
+        if case == "exact":
+            text = f"{text[:-1]} "
+        if case == "long":
+            text = f"{text[:block_size]} {text[block_size + 1 :]}"
         inputs[f"{case}.text"] = pack([text])
         inputs[f"{case}.block_size"] = np.array(block_size)
     return inputs
@@ -147,18 +156,17 @@ def _draw_question(rng: np.random.Generator) -> dict:
 
 def _draw_corruption(rng: np.random.Generator) -> dict:
     inputs = {}
-    for case, draws in (("long", DRAWS), ("longer", DRAWS), ("short", SHORT_DRAWS)):
+    short = {"short": int(rng.integers(6, 10)), "shortest": int(rng.integers(4, 6))}
+    for case in ("long", "longer", *short):
         # Not a multiple of 8 in one of them: then rounding up and down differ.
         block_size = 8 * int(rng.integers(8, 12)) + (
             int(rng.integers(2, 7)) if case == "longer" else 0
         )
-        length = (
-            int(rng.integers(4, 10)) if case == "short" else block_size + int(rng.integers(20, 60))
-        )
+        length = short.get(case) or block_size + int(rng.integers(20, 60))
         inputs[f"{case}.document"] = pack([_make_text(rng, length)])
-        inputs[f"{case}.block_size"] = np.array(32 if case == "short" else block_size)
+        inputs[f"{case}.block_size"] = np.array(32 if case in short else block_size)
         inputs[f"{case}.seed"] = np.array(rng.integers(2**31 - 2))
-        inputs[f"{case}.draws"] = np.array(draws)
+        inputs[f"{case}.draws"] = np.array(SHORT_DRAWS if case in short else DRAWS)
     return inputs
 
 
@@ -171,6 +179,8 @@ def _draw_answer(rng: np.random.Generator) -> dict:
     ):  # fmt: skip
         (question,) = _make_questions(rng, 1)
         place = "" if case == "silent" else _make_word(rng, int(rng.integers(3, 6)))
+        if case in ("padded", "other"):  # only MASK, PAD and the limit end an answer
+            place = f"New {place}ll St. {_make_word(rng, 2)}"
         limit = {"limited": int(rng.integers(3, len(place) - 1)) if place else 0, "none": 0}
         inputs[f"{case}.texts"] = pack([letters, question, place + stop])
         inputs[f"{case}.limit"] = np.array(limit.get(case, len(place) + int(rng.integers(3, 9))))

@@ -123,12 +123,19 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "baseline-with-count": [
             define("majority_baseline", "Counter(train_answers).most_common(1) * len(questions)"),
         ],
+        "baseline-not-a-list": [
+            define("majority_baseline", "place = max(set(train_answers), key=train_answers.count)\nreturn {question: place for question in questions}"),
+            define("majority_baseline", "place = max(set(train_answers), key=train_answers.count)\nreturn (place for _ in questions)"),
+            define("majority_baseline", "[[max(set(train_answers), key=train_answers.count)]] * len(questions)"),
+        ],
+        "baseline-wrong-length": [_swap("majority_baseline", ("len(questions)", "max(1, len(questions))"))],
         "baseline-letters": [define("majority_baseline", "list(max(set(train_answers), key=train_answers.count))")],
         "baseline-of-questions": [
             define("majority_baseline", "[Counter(questions).most_common(1)[0][0] if questions else ''] * len(questions)"),
         ],
         "baseline-random": [
             define("majority_baseline", "[random.choice(train_answers) for _ in questions]"),
+            define("majority_baseline", "[random.choice(train_answers)] * len(questions)"),
         ],
         "input-changed": [
             define("majority_baseline", "train_answers.sort(key=train_answers[:].count)\nreturn [train_answers[-1]] * len(questions)"),
@@ -155,6 +162,8 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "count-ignores-order": [
             _swap("count_right", ("answer.strip() == place.strip() for answer, place in zip(answers, places)", "answer.strip() in [p.strip() for p in places] for answer in answers")),
         ],
+        "count-strips-signs": [_swap("count_right", ("answer.strip() == place.strip()", "answer.strip(' .?!') == place.strip(' .?!')"))],
+        "count-by-places": [_swap("count_right", ("right / len(answers)", "right / len(set(places))"))],
         "count-wrong-ones": [_swap("count_right", ("==", "!="))],
         "count-fails-when-empty": [_swap("count_right", ("if not answers:\n    return 0.0\n", ""))],
         "count-empty-is-one": [_swap("count_right", ("return 0.0", "return 1.0"))],
@@ -190,12 +199,15 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "too-long-for-block": [
             _swap("corrupt_span", ("text = document[:n]", "text = document")),
         ],
+        "kept-stripped": [_swap("corrupt_span", ("text = document[:n]", "text = document[:n].strip()"))],
+        "short-documents-cut": [_swap("corrupt_span", (_NUMBER, "n = rng.randint(4, min(len(document), int(7 * block_size / 8)))"))],
         "kept-never-longest": [_swap("corrupt_span", (_NUMBER, "n = rng.randrange(4, int(7 * block_size / 8))"))],
         "kept-never-shortest": [_swap("corrupt_span", ("rng.randint(4,", "rng.randint(5,"))],
         "kept-too-short": [_swap("corrupt_span", ("rng.randint(4,", "rng.randint(1,"))],
         "kept-not-uniform": [
             _swap("corrupt_span", (_NUMBER, "n = min(rng.randint(4, int(7 * block_size / 8)), rng.randint(4, int(7 * block_size / 8)))")),
             _swap("corrupt_span", ("int(7 * block_size / 8)", "block_size // 2")),
+            _swap("corrupt_span", (_NUMBER, "n = rng.randrange(4, int(7 * block_size / 8) + 1, 4)")),
         ],
         "kept-from-the-middle": [
             _swap("corrupt_span", ("text = document[:n]", "first = rng.randint(0, max(0, len(document) - n))\ntext = document[first : first + n]")),
@@ -227,6 +239,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _swap("corrupt_span", (_START, "start = rng.randint(0, (len(text) - size) // 3)")),
             _swap("corrupt_span", (_START, "start = rng.randint((len(text) - size) // 2 + 1, len(text) - size) if len(text) - size > 2 else len(text) - size")),
         ],
+        "span-place-ends": [_swap("corrupt_span", (_START, "start = len(text) - size if rng.random() < 0.5 else 0"))],
         "chance-not-from-rng": [
             define("corrupt_span", BODIES["corrupt_span"].replace("rng.", "random.")),
             _swap("corrupt_span", (_START, "start = random.randint(0, len(text) - size)")),
@@ -264,6 +277,11 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "pair-padded-in-front": [_swap("make_pair", ("ljust", "rjust"))],
         "pair-padded-with-spaces": [_swap("make_pair", ("block_size + 1, PAD)", "block_size + 1)"))],
         "pair-padded-with-mask": [_swap("make_pair", ("PAD", "MASK"))],
+        "pair-stripped": [
+            _swap("make_pair", ("text.ljust(block_size + 1, PAD)[: block_size + 1]", "text[: block_size + 1].strip().ljust(block_size + 1, PAD)")),
+            _swap("make_pair", ("text.ljust", "text.strip().ljust")),
+            _swap("make_pair", ("text.ljust", "text.rstrip().ljust")),
+        ],
         "pair-mask-at-end": [_swap("make_pair", ("text.ljust", "(text + MASK).ljust"))],
         "pair-reversed": [_swap("make_pair", ("return padded[:-1], padded[1:]", "return padded[:-1], padded[::-1][1:]"))],
         "pair-shifted-by-two": [_swap("make_pair", ("return padded[:-1], padded[1:]", "return padded[:-1], padded[2:] + PAD"))],
@@ -284,7 +302,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         ],
         "closing-mask-missing": [_swap("make_question", ("place + MASK, block_size", "place, block_size"))],
         "question-mask-missing": [_swap("make_question", ("question + MASK + place", "question + place"))],
-        "question-space-added": [_swap("make_question", ("question + MASK + place", "question + ' ' + MASK + place"))],
+        "question-space-added": [_swap("make_question", ("question + MASK + place", "question + ' ' + MASK + place")), _swap("make_question", ("question + MASK + place", "question + MASK + ' ' + place"))],
         "question-hidden-in-x": [
             _swap("make_question", ("return x, ", "return PAD * len(question) + x[len(question) :], ")),
         ],
@@ -307,7 +325,19 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "last-character-only": [_swap("answer_question", ("encode(text + answer)", "encode((text + answer)[-1])"))],
         "stop-not-seen": [_swap("answer_question", ("if character in (MASK, PAD):\n            break\n        ", ""))],
         "stop-returned": [_swap("answer_question", ("        if character in (MASK, PAD):\n            break\n        answer += character", "        answer += character\n        if character in (MASK, PAD):\n            break"))],
-        "pad-does-not-stop": [_swap("answer_question", ("in (MASK, PAD)", "== MASK"))],
+        "pad-does-not-stop": [
+            _swap("answer_question", ("in (MASK, PAD)", "== MASK")),
+            _swap("answer_question", ("in (MASK, PAD)", "== MASK"), ("return answer", "return answer.replace(PAD, '')")),
+        ],
+        "stops-too-early": [
+            _swap("answer_question", ("in (MASK, PAD)", "in (MASK, PAD, ' ', '.', '?')")),
+            _swap("answer_question", ("if character in (MASK, PAD)", "if character in (MASK, PAD) or answer.endswith(character)")),
+        ],
+        "answer-reworded": [_swap("answer_question", ("return answer", "return answer.capitalize()"))],
+        "never-asked": [
+            _swap("answer_question", ("len(answer) < max_characters", "len(text + answer) < max_characters")),
+            _swap("answer_question", ("len(answer) < max_characters", "len(answer) > max_characters")),
+        ],
         "mask-does-not-stop": [_swap("answer_question", ("in (MASK, PAD)", "== PAD"))],
         "limit-off-by-one": [
             _swap("answer_question", ("len(answer) < max_characters", "len(answer) <= max_characters")),
@@ -321,9 +351,8 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "logits-of-first-place": [_swap("answer_question", ("[0, -1]", "[0, 0]"))],
         "logits-of-place-before": [_swap("answer_question", ("[0, -1]", "[0, -2]"))],
         "worst-character": [_swap("answer_question", ("argmax", "argmin"))],
-        "model-not-asked": [_swap("answer_question", ("len(answer) < max_characters", "len(answer) > max_characters"))],
         "sampled": [_swap("answer_question", ("model(ids)[0, -1].argmax().item()", "torch.multinomial(model(ids)[0, -1].softmax(-1), 1).item()"))],
-        "not-in-eval": [_swap("answer_question", ("model.eval()\n", ""))],
+        "not-in-eval": [_swap("answer_question", ("model.eval()\n", "")), _swap("answer_question", ("model.eval()\n", "model.training = False\n"), ("model.train(was_training)", "model.training = was_training"))],
         "mode-not-put-back": [_swap("answer_question", ("model.train(was_training)\n", ""))],
         "always-trains-after": [_swap("answer_question", ("model.train(was_training)", "model.train()"))],
         "gradients-on": [_swap("answer_question", ("with torch.no_grad():", "if True:"))],

@@ -42,7 +42,11 @@ BASELINE: dict[str, Claim] = {
     "baseline-per-training-answer": _of_texts(
         lambda said, wanted, s, c: len(said) == len(unpack(s.inputs[f"{c}.answers"])) != len(wanted)
     ),
-    "baseline-random": _of_texts(lambda said, wanted, s, c: len(set(said)) > 1),
+    "baseline-not-a-list": says("type|", "parts|"),
+    "baseline-random": lambda s: any(
+        not np.all(value) for key, value in s.values.items() if key.endswith(".steady")
+    ),
+    "baseline-several": _of_texts(lambda said, wanted, s, c: len(set(said)) > 1),
     "baseline-wrong-length": _of_texts(lambda said, wanted, s, c: len(said) != len(wanted)),
     "baseline-not-most-frequent": _of_texts(lambda said, wanted, s, c: said != wanted),
 }
@@ -171,7 +175,19 @@ SPANS: dict[str, Claim] = {
     "span-empty": _of_parts(lambda a, b, c, d, n: c == ""),
     "same-every-time": _of_texts(lambda said, w, s, c: len(set(said)) == 1),
     "never-shortened": _kept(lambda kept, most: kept.min() == kept.max()),
-    "kept-not-uniform": _kept(_is_uneven),
+    "kept-not-uniform": _kept(
+        lambda kept, most: _is_uneven(kept, most) or len(set(kept.tolist())) < 0.9 * (most - 3)
+    ),
+    "kept-stripped": lambda s: any(
+        not any("".join(np.array(_take_apart(t))[[0, 2, 1]]).endswith(" ") for t in said)
+        for case in _cases(s)
+        if len(_document(s, case)) > _LONG and (said := _read(s.values, f"{case}.out"))
+    ),
+    "short-documents-cut": lambda s: any(
+        np.mean([len("".join(_take_apart(t))) < len(_document(s, case)) for t in said]) > 0.3
+        for case in _cases(s)
+        if len(_document(s, case)) <= _LONG and (said := _read(s.values, f"{case}.out"))
+    ),
     "kept-never-longest": _kept(lambda kept, most: kept.max() < most),
     "kept-never-shortest": _kept(lambda kept, most: kept.min() > 4),
     "span-length-fixed": _of_all(lambda *drawn: not _vary(*drawn)),
@@ -183,6 +199,9 @@ SPANS: dict[str, Claim] = {
         lambda *drawn: (
             min((_places(*drawn) < 1 / 3).mean(), (_places(*drawn) > 2 / 3).mean()) < 0.12
         )
+    ),
+    "span-place-ends": _of_all(
+        lambda *drawn: np.mean(np.abs(_places(*drawn) - 0.5) <= 1 / 6) < 0.12
     ),
     "chance-not-from-rng": lambda s: any(
         bool(np.any(value)) if key.endswith(".global") else not np.all(value)
@@ -237,8 +256,15 @@ ANSWERS: dict[str, Claim] = {
     "question-in-answer": _of_answers(lambda a, w, q, t, off, n: a.startswith(q) and a != w),
     "stop-returned": _of_answers(lambda a, w, q, t, off, n: a != w and a[-1:] in (MASK, PAD)),
     "stop-not-seen": _of_answers(lambda a, w, q, t, off, n: MASK in a or PAD in a),
-    "mask-does-not-stop": _of_answers(lambda a, w, q, t, off, n: MASK in a),
-    "pad-does-not-stop": _of_answers(lambda a, w, q, t, off, n: PAD in a),
+    "mask-does-not-stop": _of_answers(lambda a, w, q, t, off, n: MASK in a or off.count(MASK) > 1),
+    "pad-does-not-stop": _of_answers(lambda a, w, q, t, off, n: PAD in a + off),
+    "stops-too-early": _of_answers(
+        lambda a, w, q, t, off, n: len(a) < len(w) < n and w.startswith(a)
+    ),
+    "answer-reworded": _of_answers(
+        lambda a, w, q, t, off, n: a != w and a.casefold()[:3] == w.casefold()[:3] and not off
+    ),
+    "never-asked": _diary(0, 0),
     "answer-not-fed-back": _of_answers(
         lambda a, w, q, t, off, n: len(a) > 2 and len(set(a)) == 1 and not off
     ),
@@ -252,7 +278,6 @@ ANSWERS: dict[str, Claim] = {
         lambda a, w, q, t, off, n: off != "" and not off.startswith(q)
     ),
     "sampled": _diary(6, 0),
-    "model-not-asked": _diary(0, 0),
     "batch-missing": _diary(3, 1),
     "not-in-eval": _diary(1, 1),
     "gradients-on": _diary(2, 1),

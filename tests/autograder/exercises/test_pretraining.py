@@ -189,8 +189,17 @@ def test_a_right_corruption_fails_by_bad_luck_less_than_once_in_a_million(block_
     short, long = means[: len(kept) // 3].mean(), means[-(len(kept) // 3) :].mean()
     slope = 2 * bernstein(variance, (rules._MOST_SLOPE - (short - long)) / 2, 2 * draws // 3)
     # A third of the places lies in each third of the text; most texts leave room enough to count.
-    sides = 2 * bernstein(2 / 9, 1 / 3 - 0.05 - rules._LEAST_SIDE, draws)
-    assert missing + uneven + off + slope + sides < 1e-6
+    sides = 3 * bernstein(2 / 9, 1 / 3 - 0.05 - rules._LEAST_SIDE, draws)
+    # A tenth of all lengths never comes up: each of them would have to be missed.
+    absent = 2 * len(kept) * (1 - 1 / len(kept)) ** draws
+    assert missing + uneven + off + slope + sides + absent < 1e-6
+
+
+@pytest.mark.parametrize("length", range(4, 10))
+def test_a_short_document_is_kept_whole_often_enough_for_any_luck(length):
+    whole = (28 - length + 1) / (28 - 3)  # block_size 32
+    tolerance = (1 - rules._LEAST_WHOLE) * whole
+    assert bernstein(whole * (1 - whole), tolerance, pretraining.SHORT_DRAWS) < 1e-6
 
 
 def test_block_sizes_are_those_that_the_bound_covers():
