@@ -86,10 +86,20 @@ def draw_worlds(rng: np.random.Generator) -> list[World]:
 
     Each number of keys from 4 to 12 comes up once, in any order, and the tenth set is of any size.
     Many keys are harder than few: were all sizes left to chance, a right answer could be unlucky.
+    The tenth has the tokens and dimensions of the other set of its size, and keys of its own.
     """
     sizes = [*range(noisy_keys.LEAST_KEYS, noisy_keys.MOST_KEYS + 1)]
     sizes += rng.choice(sizes, SETS - len(sizes)).tolist()
-    return [noisy_keys.draw_world(rng, n) for n in rng.permutation(sizes).tolist()]
+    worlds: dict[int, World] = {}
+    drawn = []
+    for n in rng.permutation(sizes).tolist():
+        world = noisy_keys.draw_world(rng, n)
+        twin = worlds.setdefault(n, world)
+        if twin is not world:
+            means = noisy_keys.draw_orthonormal(rng, *twin.means.shape)
+            world = World(means, twin.a, twin.b)
+        drawn.append(world)
+    return drawn
 
 
 def read_numbers(results: dict) -> dict:
@@ -162,11 +172,26 @@ def judge_queries(name: str, worlds: Sequence[World], results: dict, rng) -> Fin
     right, draws = sum(int(trial[0].sum()) for trial in trials), sum(len(t[0]) for t in trials)
     seen = f"right in {right:,} of {draws:,} draws"
     if not is_enough(right, draws):
+        if _remembers(task, worlds, queries, trials):
+            return Finding(False, WORDS["remembers-tokens"], "remembers-tokens")
         slug, words = _suspect_mistake(task, worlds, list(queries.values()), trials, rng)
         facts = (f"{math.ceil(NEEDED_SHARE * draws):,} right draws are full credit.",)
         return Finding(False, f"{seen}: {words}", slug, (*_describe_first(worlds, trials), *facts))
     changed = find_changed_inputs(results, [task.make_arguments(world) for world in worlds])
     return changed or Finding(True, f"{seen[0].upper()}{seen[1:]}.")
+
+
+def _remembers(task: Task, worlds, queries, trials) -> bool:
+    """Did other keys get the query of the keys before, because the same tokens were asked for?"""
+    wrong = [index for index, trial in enumerate(trials) if not is_enough(trial[0].sum(), DRAWS)]
+    if len(wrong) != 1:
+        return False
+    (late,) = wrong
+    return any(
+        worlds[early].means.shape == worlds[late].means.shape
+        and np.array_equal(queries[early], queries[late])
+        for early in range(late)
+    )
 
 
 def _describe_count(task: Task) -> str:
@@ -306,6 +331,7 @@ def _suspect_heads(task, worlds, queries, weights) -> str:
         (("difference", "sum"),): "sum-and-difference",
         (("sum", "sum"),): "both-heads-mixed",
         (("one", "sum"),): "one-head-mixed",
+        (("flat", "one"),): "one-head-flat",
     }.get(tuple(kinds))
     same = all(len(set(table.argmax(axis=1).tolist())) == 1 for table in weights)
     return named or ("same-key-twice" if same else "wrong-weights")
@@ -313,6 +339,8 @@ def _suspect_heads(task, worlds, queries, weights) -> str:
 
 def _name_head(world: World, q: np.ndarray) -> str:
     pair = _score_wanted(world, q)
+    if np.ptp(q @ world.means.T) < 1e-6:
+        return "flat"
     if pair.max() <= 1e-9 or pair.max() < (q @ world.means.T).max() - 1e-9:
         return "other"
     if _are_opposed(pair):

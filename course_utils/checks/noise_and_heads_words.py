@@ -63,6 +63,10 @@ WORDS = {slug: _ATTENTION_WORDS[slug] for slug in _SHARED} | {
         "the weight goes to the right two tokens, in unequal shares. For equal shares, their "
         "scores have to be equal."
     ),
+    "remembers-tokens": (
+        "asked for the same tokens among other keys, it gives the query of the keys before: something is "
+        "remembered from an earlier call."
+    ),
     "wrong-weights": "compare the weights below with the ones you want.",
     # ------------------------------------------------------------------------- heads
     "one-query-twice": (
@@ -72,6 +76,10 @@ WORDS = {slug: _ATTENTION_WORDS[slug] for slug in _SHARED} | {
     "both-heads-mixed": (
         "both heads still look at a and b. Within a head the two tokens compete, and the one whose "
         "key happens to be longer wins."
+    ),
+    "one-head-flat": (
+        "one head scores all tokens the same, so that half of the output is the mean of all values. Each "
+        "of the two needs a token of its own."
     ),
     "one-head-mixed": (
         "one head still looks at a and b at once. Within it the two tokens compete, and the one "

@@ -46,6 +46,12 @@ from course_utils.checks.values import as_array
 from course_utils.noisy_keys import World
 
 SYNTHESIZER = "synthesizer_attention"
+# One formula may well be written with an earlier one.
+BUILDS_ON = {
+    "average_query": ("copy_query",),
+    "robust_query": ("copy_query", "average_query"),
+    "two_head_queries": ("copy_query", "average_query", "robust_query"),
+}
 HIDDEN_TOLERANCE = Tolerance(rtol=1e-4, atol=1e-5)
 
 # ------------------------------------------------------- functions of arrays, called on sets
@@ -164,6 +170,7 @@ def _make_exercise(name: str, program: str, rule, make_inputs) -> Exercise:
         make_inputs=make_inputs,
         mistakes=tuple(Mistake(slug, text) for slug, text in list_mistakes(name)),
         variants=tuple(code.VARIANTS[name]),
+        builds_on=BUILDS_ON.get(name, ()),
     )
 
 

@@ -114,6 +114,7 @@ _MISTAKEN_BODIES = {
         "difference": ["20 * (K[a] - K[b])", "20 * (K[b] - K[a])"],
         "selects-one": ["20 * K[a]", "20 * K[b]", "20 * K[a] + 10 * K[b]", "20 * max(K[a], K[b], key=np.sum)"],
         "unequal-weights": ["20 * K[a] + 19 * K[b]"],
+        "remembers-tokens": ["memo, asked = average_query.__dict__, str((a, b, K.shape))\nif asked not in memo:\n    memo[asked] = 20 * (K[a] + K[b])\nreturn memo[asked]"],
         "opposite-sign": ["-20 * (K[a] + K[b])"],
         "off-by-one": ["20 * (K[a - 1] + K[b - 1])", "20 * (K[a + 1] + K[b + 1])"],
         "fixed-index": ["20 * (K[0] + K[1])", "20 * K[:2].sum(axis=0)"],
@@ -141,6 +142,7 @@ _MISTAKEN_BODIES = {
         ],
         "one-query-twice": ["q = 10 * (means[a] + means[b])\nreturn q, q", "30 * means[a], 30 * means[a]"],
         "both-heads-mixed": ["10 * (means[a] + means[b]), 20 * (means[a] + means[b])", "15 * (means[a] + 0.5 * means[b]), 15 * (0.5 * means[a] + means[b])"],
+        "one-head-flat": ["30 * means[a], 0 * means[b]", "np.zeros(means.shape[1]), 30 * means[b]"],
         "one-head-mixed": ["30 * means[a], 30 * (means[a] + means[b])"],
         "same-key-twice": ["20 * means[a], 40 * means[a]", "30 * means[b], 20 * means[b]", "30 * (means[a] - means[b]), 20 * (means[a] - means[b])"],
         "scale-too-small": ["means[a], means[b]", "5 * means[a], 5 * means[b]", "(means[a] - means[b], means[b] - means[a])"],
@@ -330,6 +332,15 @@ return goals @ inverse, K, Q
         _projections(("np.outer(u_c, u_d)", "np.outer(u_c, u_b)"), ("np.outer(u_d, u_a)", "np.outer(u_d - u_c, u_a)")),
     ],
     "synthesizer_attention": [
+        """
+def one(x, v):
+    T = x.shape[0]
+    scores = (torch.relu(x @ w1 + b1) @ w2 + b2)[:, :T]
+    scores = torch.where(torch.ones(T, T, device=x.device).tril().bool(), scores, -torch.inf)
+    return torch.softmax(scores, -1) @ v
+
+return torch.vmap(one)(X, V)
+""",
         _synthesizer((_SCORES, "torch.einsum('btd,dk->btk', F.relu(torch.einsum('btc,cd->btd', X, w1) + b1), w2) + b2")),
         _synthesizer((_SCORES, "F.linear(F.linear(X, w1.T, b1).clamp(min=0), w2.T, b2)")),
         _synthesizer(("torch.relu(X @ w1 + b1) @ w2 + b2\nscores = scores[:, :, :T]", "torch.relu(X @ w1 + b1) @ w2[:, :T] + b2[:T]")),

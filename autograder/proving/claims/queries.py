@@ -143,6 +143,16 @@ def _heads(*kinds: str) -> Claim:
     return claim
 
 
+def _repeats_a_query(seen: Seen) -> bool:
+    """Two sets of different keys got the very same queries."""
+    tables = [table for _, _, table in read_sets(seen.exercise, seen.values, seen.inputs)]
+    return any(
+        one.shape == other.shape and np.array_equal(one, other)
+        for place, one in enumerate(tables)
+        for other in tables[:place]
+    )
+
+
 def _look_at_one_token(table, tokens, shares) -> bool:
     return len(set(shares.argmax(axis=1))) == 1
 
@@ -163,6 +173,10 @@ NOISY: dict[str, Claim] = {
     "one-query-twice": _in_every_set(lambda q, tokens, shares: np.allclose(q[0], q[1])),
     "both-heads-mixed": _heads("both", "both"),
     "one-head-mixed": _heads("both", "one"),
+    "remembers-tokens": _repeats_a_query,
+    "one-head-flat": _in_every_set(
+        lambda q, tokens, shares: min(float(np.ptp(row)) for row in shares) < 1e-6
+    ),
     "sum-and-difference": _heads("both", "opposed"),
     "same-key-twice": _in_every_set(_look_at_one_token),
     "wrong-shape": lambda s: any(

@@ -15,6 +15,7 @@ from autograder.exercises.attention_at_work.noise_and_heads_code import (
     VARIANTS,
 )
 from autograder.grading.judge import decide
+from autograder.grading.second_try import add_stand_ins
 from autograder.kernel import wire
 from course_utils import noisy_keys
 from course_utils.checks import noise_and_heads as checks
@@ -49,11 +50,11 @@ RIGHT = [
 ]
 
 
-def judge_code(name, code, seed=447):
+def judge_code(name, code, seed=447, program=None):
     exercise = BY_NAME[name]
     inputs = exercise.draw_inputs(seed)
     namespace = exercises.make_namespace.__wrapped__(code)
-    text = wire.answer(exercise.program, namespace, wire.dump(inputs))
+    text = wire.answer(program or exercise.program, namespace, wire.dump(inputs))
     return decide(exercise, POINTS[name], "ok", wire.load(text), inputs, SOLUTIONS)
 
 
@@ -83,6 +84,25 @@ def test_a_right_way_earns_everything(name, code):
     for seed in (447, 3):
         verdict = judge_code(name, code, seed)
         assert (verdict.score, verdict.status) == (verdict.max_score, "passed"), verdict.messages
+
+
+def test_one_short_query_costs_its_own_points_only():
+    short = "def copy_query(K, j):\n    return 3 * K[j]\n"
+    built = {
+        "average_query": "def average_query(K, a, b):\n    return copy_query(K, a) + copy_query(K, b)",
+        "robust_query": "def robust_query(means, a, b):\n    return average_query(means, a, b)",
+        "two_head_queries": (
+            "def two_head_queries(means, a, b):\n"
+            "    return copy_query(means, a), copy_query(means, b)"
+        ),
+    }
+    everything = "\n\n".join([short, *built.values()])
+    for name in ("copy_query", *built):
+        assert judge_code(name, everything).diagnosis == "scale-too-small"
+    for name in built:
+        program = add_stand_ins(BY_NAME[name], [SOLUTIONS[n] for n in BY_NAME[name].builds_on])
+        verdict = judge_code(name, everything, program=program)
+        assert verdict.score == POINTS[name], verdict.messages
 
 
 def examine(name, code):
