@@ -39,6 +39,13 @@ def main(arguments: list[str] | None = None) -> int:
     except CourseError as problem:
         print(f"autograder: {problem}", file=sys.stderr)
         return 1
+    except RuntimeError as problem:
+        from autograder.kernel.nursery import NurseryError
+
+        if not isinstance(problem, NurseryError):
+            raise
+        print(f"autograder: {problem}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nautograder: stopped.", file=sys.stderr)
         return 130

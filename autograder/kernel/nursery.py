@@ -40,7 +40,9 @@ KEPT_VARIABLES = (
     "OMP_NUM_THREADS", "JUPYTER_PATH", "JUPYTER_DATA_DIR",
 )  # fmt: skip
 _TO_FIND_PYTHON = ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH")
-_PATIENCE = 120  # seconds that the imports, or a fork on a busy machine, may take
+# Seconds that the imports, or a fork, may take on a very busy machine. Whoever ends is noticed at once:
+# its end of the socket closes.
+_PATIENCE = 900
 
 
 class NurseryError(RuntimeError):
@@ -150,8 +152,15 @@ class Nursery:
         self._made_from = _fingerprint()
         self.facts = _receive(self._socket)
         if not self.facts:
+            alive = self._process.poll() is None
             self.close()
-            raise NurseryError("the warm process could not be started")
+            raise NurseryError(
+                f"The process that kernels are forked from was not ready after {_PATIENCE // 60} minutes: "
+                "this machine is too busy. What is not graded yet stays so; try again later."
+                if alive
+                else "The process that kernels are forked from ended while it was starting. "
+                "`python -m autograder doctor` may know why."
+            )
 
     @property
     def pid(self) -> int:

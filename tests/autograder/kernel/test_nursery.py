@@ -12,6 +12,7 @@ import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
+from autograder import __main__ as main
 from autograder.course import CourseError
 from autograder.kernel import doctor, isolation, nursery, walls
 from autograder.kernel.session import KernelSession
@@ -41,6 +42,17 @@ def test_two_kernels_share_nothing_but_memory():
         assert show(other, "os.path.exists('note')") == "False"
         numbers = [show(k, "(random.random(), torch.rand(1).item())") for k in (one, other)]
         assert numbers[0] != numbers[1], "forks must not share their random numbers"
+
+
+@pytest.mark.parametrize(("patience", "words"), [(0.01, "too busy"), (60, "ended while it was")])
+def test_a_warm_process_that_is_not_ready_gets_a_sentence(patience, words, monkeypatch, capsys):
+    monkeypatch.setattr(nursery, "_PATIENCE", patience)
+    if patience > 1:  # it ends at once
+        monkeypatch.setattr(nursery.sys, "executable", "/bin/false")
+    monkeypatch.setattr(main, "run_doctor", lambda options: nursery.Nursery() and 0)
+    assert main.main(["doctor"]) == 1
+    shown = capsys.readouterr().err
+    assert words in shown and "Traceback" not in shown
 
 
 def test_a_killed_warm_process_is_replaced():
