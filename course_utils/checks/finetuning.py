@@ -587,7 +587,7 @@ def _check_history(case, results, right) -> Iterator[Fault]:
         return
     history = np.asarray(history, float)
     epochs, trained = len(wanted), _number(results, f"{case}.trained")
-    words = f"It has {len(history)} entries for {epochs} epochs"
+    words = f"Number of entries: {len(history)}, of epochs: {epochs}"
     if len(history) and history[0, 0] == 0 and len(history) == epochs:
         yield "epochs-from-zero", ""
     if len(history) < epochs:

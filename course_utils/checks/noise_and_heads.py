@@ -21,7 +21,7 @@ from course_utils.checks import projections
 from course_utils.checks.attention import decode_arrays
 from course_utils.checks.calls import run_cases
 from course_utils.checks.comparing import Mistakes, Tolerance, explain, find_faults
-from course_utils.checks.findings import Finding
+from course_utils.checks.findings import Finding, end_sentence
 from course_utils.checks.noise_and_heads_words import WORDS
 from course_utils.checks.projections import PROJECTIONS, draw_directions, judge_projections
 from course_utils.checks.set_calls import Problem, call_on_sets
@@ -378,7 +378,7 @@ def judge_synthesizer(
     """Judge what the learner's synthesizer returned, here or in a kernel that is graded."""
     faults = find_faults(cases, results, right, tolerance)
     if faults and all(f.kind == "raised" and f.case.get("longer_block") for f in faults):
-        facts = (f"Seen with {faults[0].case['words']}: {faults[0].words}.",)
+        facts = (end_sentence(f"Seen with {faults[0].case['words']}: {faults[0].words}"),)
         return Finding(False, WORDS["block-not-cut"], "block-not-cut", facts)
     if faults:
         return explain(faults, cases, results, mistakes, WORDS)

@@ -236,7 +236,7 @@ def _check_pairs(results, right, inputs) -> Iterator[Fault]:
             continue
         block_size = int(inputs[f"{case}.block_size"])
         if len(said) != 2:
-            yield "not-two-strings", f"It returned {len(said)} strings."
+            yield "not-two-strings", f"Number of strings: {len(said)}."
         elif [len(text) for text in said] != [block_size, block_size]:
             lengths = " and ".join(str(len(text)) for text in said)
             yield "wrong-lengths", f"With block_size = {block_size} their lengths are {lengths}."

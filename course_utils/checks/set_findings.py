@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from course_utils.checks.findings import Finding
+from course_utils.checks.findings import Finding, end_sentence
 from course_utils.checks.noise_and_heads_words import WORDS
 
 
@@ -20,14 +20,17 @@ def find_problem(results: dict, sets: int, wanted: str) -> Finding | None:
         return Finding(False, words, "no-answer") if missing else None
     kind, _, words = first.partition("|")
     if kind == "count":
-        slug, sentence = "wrong-count", f"{words} things came back, but it should be {wanted}."
+        slug, sentence = (
+            "wrong-count",
+            f"the number of things that came back is {words}; it should be {wanted}.",
+        )
         return Finding(False, sentence, slug)
     if kind == "type":
         sentence = f"a {words} came back; it should return {wanted}."
         return Finding(False, sentence, "wrong-count")
     slug = {"open": "todo-open", "undefined": "not-defined", "not-callable": "not-a-function",
             "none": "returned-none", "raised": "raised"}.get(kind, "no-answer")  # fmt: skip
-    facts = (f"{words[0].upper()}{words[1:]}.",) if slug == "raised" and words else ()
+    facts = (end_sentence(words[0].upper() + words[1:]),) if slug == "raised" and words else ()
     return Finding(False, WORDS[slug], slug, facts)
 
 

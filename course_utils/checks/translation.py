@@ -18,7 +18,7 @@ import numpy as np
 
 from course_utils.checks.attention import decode_arrays
 from course_utils.checks.comparing import drop_line
-from course_utils.checks.findings import Finding, name_second
+from course_utils.checks.findings import Finding, end_sentence, name_second
 from course_utils.checks.translation_words import WORDS
 
 NAMES = (
@@ -75,7 +75,7 @@ def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dic
     diagnosis, words = fault
     if diagnosis in _VAGUE:
         diagnosis = _find_mistake(results, right, mistakes) or diagnosis
-    facts = (f"{words}.",) if words else ()
+    facts = (end_sentence(words),) if words else ()
     second = name_second(diagnosis, faults, _APART, WORDS)
     return Finding(False, WORDS[diagnosis], diagnosis, facts + second)
 
@@ -410,7 +410,7 @@ def _check_words(case, results, right, inputs) -> Iterator[Fault]:
     if words == wanted:
         return
     limit = int(inputs[f"{case}.max_tokens"])
-    seen = f"With max_tokens = {limit} it returned {len(words)} words"
+    seen = f"With max_tokens = {limit} the number of words is {len(words)}"
     diary = np.reshape(results[f"{case}.diary"], (-1, 5))[
         : int(_number(results, f"{case}.n_steps", 0))
     ]

@@ -304,7 +304,9 @@ class ProbeTranslator(nn.Module):
             )
         self.sources.append(ids.detach().clone())
         self.masks.append(mask.detach().clone())
-        self.encoded_in = [max(pair) for pair in zip(self.encoded_in, self.look_around())]
+        self.encoded_in = [
+            max(pair) for pair in zip(self.encoded_in, self.look_around(), strict=True)
+        ]
         outputs = ids[..., None].to(self.table.dtype) * self.weight  # (1, T, 1)
         return outputs, torch.zeros(1, 2, device=ids.device, dtype=self.table.dtype) * self.weight
 
