@@ -192,7 +192,8 @@ def is_refused(done):
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_with_a_broken_judge_nothing_is_graded(monkeypatch, name):
+def test_with_a_broken_judge_nothing_is_graded(monkeypatch, shortcuts, name):
+    shortcuts.clear()  # the canary has to be asked again
     monkeypatch.setattr(*BREAKS[name])
     assert is_refused(run_autograder("grade", "source/attention/1_query_crafting.ipynb", "--json"))
 
