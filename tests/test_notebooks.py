@@ -27,7 +27,11 @@ def execute(path, folder, monkeypatch, until=None):
         starts = [cell.source.startswith(until) for cell in notebook.cells]
         notebook.cells = notebook.cells[: starts.index(True)]
     client = NotebookClient(
-        notebook, timeout=400, allow_errors=True, resources={"metadata": {"path": str(folder)}}
+        notebook,
+        timeout=400,
+        startup_timeout=300,  # a busy machine takes its time
+        allow_errors=True,
+        resources={"metadata": {"path": str(folder)}},
     )
     client.execute()
     errors = [

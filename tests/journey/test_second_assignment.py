@@ -111,10 +111,14 @@ def course_with_two(tmp_path_factory):
     return copy
 
 
-# Commands run one after another in one Python that imports the copy of the course, not this one.
+# Commands run one after another in one Python that imports the copy of the course, not this one. With an
+# address of its own in course.toml, the first notebook's set-up cell would change, and its proof be made anew.
 PROGRAM = """
 import json, sys
+from unittest import mock
 from tests.conftest import run_autograder, run_nbgrader
+
+mock.patch("autograder.authoring.publish.require_own_address", lambda course: None).start()
 
 tell = sys.stdout
 done = []

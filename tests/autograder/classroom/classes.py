@@ -84,7 +84,7 @@ def kill(process):
     process.communicate()
 
 
-def wait_for(condition, seconds=120):
+def wait_for(condition, seconds=300):
     """Wait until something holds; fail when it does not within a generous time."""
     for _ in range(int(20 * seconds)):
         if condition():

@@ -1,5 +1,6 @@
 """Hidden inputs: the same again on a regrade, others for other work, and a secret that stays."""
 
+import secrets
 from dataclasses import replace
 
 import nbformat
@@ -30,3 +31,8 @@ def test_an_empty_secret_is_refused(tmp_path):
     (tmp_path / "secret").write_text("\n")
     with pytest.raises(CourseError, match="empty or too short"):
         read_secret(tmp_path)
+
+
+def test_no_two_courses_have_the_same_secret(tmp_path, monkeypatch):
+    monkeypatch.setattr("autograder.grading.secret.secrets", secrets)  # the real one
+    assert read_secret(tmp_path / "one" / "grading") != read_secret(tmp_path / "two" / "grading")
