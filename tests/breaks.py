@@ -135,7 +135,7 @@ BREAKS = [
           "[blueprint.assignment, blueprint.name]"),
     Break("judge", "course_utils/checks/attention.py", "if tells_apart and _pair_works(", "if _pair_works("),
     Break("judge", "course_utils/checks/calls.py", "in given.items()} | kept", "in given.items()}"),
-    Break("judge", "course_utils/checks/pretended_gpu.py", "return is_there(tensor, self.default)",
+    Break("judge", "course_utils/checks/pretended_gpu.py", "return is_there(tensor, self.kept)",
           "return is_there(tensor)"),
     # ------------------------------------------------------------------------------- the intake
     Break("intake", READ, "if version not in (1, 2, 3, 4):", "if version != 4:"),

@@ -209,8 +209,9 @@ def _suspect_leak(cases, results) -> list[Fault]:
         kept = case["unchanged"]  # so many tokens at the start are the same in both
         if np.ndim(pair[0]) == 3 and np.shape(pair[0]) == np.shape(pair[1]):
             with np.errstate(over="ignore", invalid="ignore"):  # scores instead of outputs
-                moved = np.nan_to_num(np.abs(np.subtract(*pair)))[:, :kept]
-            if moved.max() > 1e-3:
+                moved = np.abs(np.subtract(*pair))[:, :kept]
+            moved = moved[np.isfinite(moved)]
+            if moved.max(initial=0) > 1e-3:
                 return [Fault(case, "sees-future", f"moved by up to {moved.max():.3g}")]
     return []
 

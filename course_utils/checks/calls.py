@@ -123,7 +123,7 @@ def _call_on_device(functions, case, arguments):
     for tensor in arguments:
         if isinstance(tensor, torch.Tensor):
             put_there(tensor)
-    gpu = PretendedGPU(default=True)
+    gpu = PretendedGPU(default=True, kept=True)
     with pretending(gpu, functions.get(case["call"])):
         out = _call(functions, case["call"], arguments, case["keywords"])
     return out if isinstance(out, Problem) else torch.tensor(float(gpu.has(out)))

@@ -17,15 +17,14 @@ GPU = torch.device("cuda", 0)
 class PretendedGPU(TorchFunctionMode):
     """Lets tensors say that they are on a GPU, and refuses to mix them with others, as one would.
 
-    The work itself is done on the CPU. Models and optimizers pause it while they compute. With `default`,
-    everything is there unless it was made or moved elsewhere meanwhile: new tensors when nobody says where,
-    and what was kept from before (a mask in a table), which a real GPU would have had from the start.
+    The work itself is done on the CPU. Models and optimizers pause it while they compute.
     """
 
-    def __init__(self, default=False):
+    def __init__(self, default=False, kept=False):
         super().__init__()
         self.paused = False
-        self.default = default
+        self.default = default  # are new tensors there too when nobody says where?
+        self.kept = kept  # and those from before, such as a table made on DEVICE in another cell?
         self.available = torch.cuda.is_available
 
     def __enter__(self):
@@ -75,7 +74,7 @@ class PretendedGPU(TorchFunctionMode):
         return result
 
     def has(self, tensor):
-        return is_there(tensor, self.default)
+        return is_there(tensor, self.kept)
 
     def _move(self, name, func, args, kwargs):
         tensor, *rest = args

@@ -147,6 +147,12 @@ def test_a_mask_that_is_made_on_the_cpu_is_no_kept_one(how):
     assert (verdict.score, verdict.diagnosis) == (3, "hard-coded-device")
 
 
+def test_outputs_that_are_no_numbers_are_not_said_to_move():
+    verdict = judge_code("self_attention", MISTAKES["self_attention"]["infinity-after-softmax"][0])
+    assert any("are NaN" in line for line in verdict.messages)
+    assert not any("moved by" in line for line in verdict.messages)
+
+
 def test_self_attention_earns_a_quarter_for_each_way_it_works():
     shares = {"mask-forgotten": 2, "mask-before-heads-only": 3, "heads-ignored": 2,
               "softmax-over-queries": 0}  # fmt: skip
