@@ -138,6 +138,8 @@ _SIGNS = (  # words of an error that say by themselves which mistake it comes fr
     ("no nvidia driver", "hard-coded-device"),
     ("cannot access accelerator", "hard-coded-device"),
     ("before module.__init__() call", "super-forgotten"),
+    ("expected scalar type", "wrong-dtype"),
+    ("to have the same dtype", "wrong-dtype"),
     ("expected target size", "loss-dimensions"),
     ("far more words than allowed", "limit-ignored"),
     ("encode wants", "batch-dimension"),

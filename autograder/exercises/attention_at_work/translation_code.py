@@ -186,7 +186,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "extra-layers": [_swap(_MEAN_POOL, "    def forward", "    def __init__(self):\n        super().__init__()\n        self.scores = nn.Linear(4, 1)\n\n    def forward")],
         "constructor-arguments": [_swap(_MEAN_POOL, "    def forward", "    def __init__(self, enc_hid_dim):\n        super().__init__()\n\n    def forward")],
         "hard-coded-device": [_swap(_MEAN_POOL, "mask.to(encoder_outputs.dtype)", "mask * torch.ones(mask.shape, dtype=encoder_outputs.dtype, device='cpu')"), _swap(_MEAN_POOL, "mask.to(encoder_outputs.dtype)", "mask.to(encoder_outputs.dtype).cuda()")],
-        "wrong-dtype": [_pool(_POOLED + "weights = weights.float()\nreturn (weights.unsqueeze(1) @ encoder_outputs.float()).squeeze(1), weights")],
+        "wrong-dtype": [_pool("weights = mask.float() / mask.sum(dim=1, keepdim=True)\n" + _ATTEND + "return attended, weights"), _pool(_POOLED + "weights = weights.float()\nreturn (weights.unsqueeze(1) @ encoder_outputs.float()).squeeze(1), weights")],
         "returned-none": [_pool(_POOLED + _ATTEND)],
         "todo-open": [_pool("raise NotImplementedError('TODO: MeanPoolAttention')")],
     },
