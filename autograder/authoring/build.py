@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -94,7 +95,7 @@ def make_files(course: Course) -> dict[Path, bytes]:
             for plan in assignment.notebooks
         }
         with show_bar("working out the answers' numbers"):
-            answers = numbers.make_answer_files(solutions)
+            answers = _make_answer_files(json.dumps(solutions))
         for path, data in answers.items():
             made[course.root / path] = data
         made[course.root / handout.FACTS_FILE] = handout.describe_course(course, releases)
@@ -106,6 +107,11 @@ def make_files(course: Course) -> dict[Path, bytes]:
             for path in sorted((root / step).glob("*/*.ipynb")):
                 made[course.root / path.relative_to(root)] = path.read_bytes()
     return made
+
+
+@cache  # seconds, and the same for the same code: a process may build again and again
+def _make_answer_files(solutions: str) -> dict[str, bytes]:
+    return numbers.make_answer_files(json.loads(solutions))
 
 
 def _make_sources(assignment: Assignment) -> dict[str, NotebookNode]:
