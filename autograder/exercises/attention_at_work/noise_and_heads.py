@@ -210,7 +210,7 @@ def _make_cases(hidden: bool) -> list[dict]:
 
     cases = [
         make("whole-block", 2, 4, 4, 5, 4, 4, after=True, again=True),
-        make("longer-block", 2, 3, 4, 5, 6, 4, "float32"),
+        make("longer-block", 2, 3, 4, 5, 6, 4, "float32", after=True),
         make("gradient", 1, 3, 3, 4, 5, 2, grad=True),
         make("extreme", 1, 4, 3, 4, 6, 3, "float32", extreme=True),
     ]

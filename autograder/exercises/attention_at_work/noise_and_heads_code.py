@@ -229,7 +229,7 @@ return torch.softmax(scores.masked_fill(~seen, -math.inf), dim=-1)[:, :, :T] @ V
         "only-last-token": [_synthesizer((_CUT, "scores = scores[:, -1:, :T].expand(-1, T, -1)")), _synthesizer((_CUT, "scores = scores[:, :1, :T].expand(-1, T, -1)"))],
         "no-gradient": [_synthesizer(("return weights @ V", "return (weights @ V).detach()")), "with torch.no_grad():\n" + "".join(f"    {line}\n" for line in _SYNTHESIZER.strip().splitlines())],
         "wrong-gradient": [_synthesizer(("return weights @ V", "return weights.detach() @ V"))],
-        "input-changed": ["X -= 0.5\nX += 0.75\nX -= 0.25" + _SYNTHESIZER, "V *= 2" + _SYNTHESIZER.replace("weights @ V", "weights @ V / 2")],
+        "input-changed": [_synthesizer((_CUT, "b2[T:] = 0.0\n" + _CUT)), "X -= 0.5\nX += 0.75\nX -= 0.25" + _SYNTHESIZER, "V *= 2" + _SYNTHESIZER.replace("weights @ V", "weights @ V / 2")],
         "not-repeatable": [_synthesizer(("return weights @ V", "return F.dropout(weights, 0.5) @ V"))],
         "not-a-tensor": [_synthesizer(("return weights @ V", "return (weights @ V).tolist()")), _synthesizer(("return weights @ V", "return weights @ V, weights"))],
         "returned-none": [_synthesizer(("return weights @ V", "out = weights @ V"))],
