@@ -143,10 +143,6 @@ WORDS = {
         "padding is set to 0 after the softmax: it has taken its share already, and what is left of a "
         "padded sentence sums to less than 1."
     ),
-    "mask-too-late": (
-        "padding is taken out after the exponentials, and what is left is scaled up again. Where padding "
-        "happens to score far higher than the words, nothing is left of them, and 0 / 0 is NaN."
-    ),
     "mask-zeros-scores": "padding gets a score of 0, or nearly 0. That is a score like any other, and e to its power is 1.",
     "mask-added": "the mask is added to the scores as zeros and ones. That hides nothing.",
     "mask-finite": (

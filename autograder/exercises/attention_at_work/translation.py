@@ -67,11 +67,12 @@ def _draw_attention(
             arrays[f"{name}.weight"] = _normal(rng, high, wide, scale=1.2 / np.sqrt(wide))
             arrays[f"{name}.bias"] = _normal(rng, high) * biases
     if extreme:
-        # Scores near -20,000 on the words: one number of every key is large, and so is the query's.
-        # On padding they are as high as they are low there, so that it matters when it is taken out.
+        # Scores near -20,000: one number of every key is large, and so is the query's. Padding scores as
+        # the first word does: taken out before or after the exponential, it leaves something of the words.
         for name in ("q_proj", "k_proj"):
             arrays[f"{name}.weight"][0] = 0.0
-        arrays["outputs"][..., 0] = np.where(mask, 100.0, -100.0)
+        arrays["outputs"] = np.where(mask[..., None], arrays["outputs"], arrays["outputs"][:, :1])
+        arrays["outputs"][..., 0] = 100.0
         arrays["hidden"][..., 0] = 100.0
         root = np.sqrt(kq or DEFAULT_KQ)
         arrays["q_proj.weight"][0, 0], arrays["k_proj.weight"][0, 0] = -2.0 * root, 1.0

@@ -236,10 +236,6 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "mask-after-softmax": [_scaled(_MASK, "", _SOFTMAX, _SOFTMAX + " * mask")],
         "mask-zeros-scores": [_scaled(_MASK, "scores = scores * mask"), _scaled(_MASK, "scores = scores.masked_fill(~mask, 0.0)"), _scaled("-math.inf", "1e-9")],
         "mask-added": [_scaled(_MASK, "scores = scores + mask")],
-        "mask-too-late": [
-            _scaled(_MASK, "", _SOFTMAX, _SOFTMAX + " * mask\n        weights = weights / weights.sum(dim=-1, keepdim=True)"),
-            _scaled(_MASK, "", _SOFTMAX, "top = scores.masked_fill(~mask, -math.inf).amax(dim=-1, keepdim=True)\n        weights = torch.exp(scores - top) * mask\n        weights = weights / weights.sum(dim=-1, keepdim=True)"),
-        ],
         "mask-finite": [_scaled("-math.inf", "-1e4"), _scaled("-math.inf", "-1000.0")],
         "not-finite": [_scaled("-math.inf", "math.inf"), _scaled(_MASK, "scores = scores + (~mask) * -math.inf")],
         "weights-not-squeezed": [_forward("query = self.q_proj(hidden).unsqueeze(1)\nscores = query @ self.k_proj(encoder_outputs).transpose(1, 2) / math.sqrt(self.kq_dim)\nweights = torch.softmax(scores.masked_fill(~mask.unsqueeze(1), -math.inf), dim=-1)\nreturn (weights @ self.v_proj(encoder_outputs)).squeeze(1), weights")],
@@ -377,6 +373,8 @@ VARIANTS: dict[str, list[str]] = {
         _pool("weights = torch.where(mask, 1.0, 0.0).to(encoder_outputs)\nweights = weights / weights.sum(-1, keepdim=True)\nreturn (weights[..., None] * encoder_outputs).sum(1), weights"),
     ],
     "SingleQueryScaledDotProductAttention": [
+        _scaled(_MASK, "", _SOFTMAX, _SOFTMAX + " * mask\n        weights = weights / weights.sum(dim=-1, keepdim=True)"),
+        _scaled(_MASK, "", _SOFTMAX, "top = scores.masked_fill(~mask, -math.inf).amax(dim=-1, keepdim=True)\n        weights = torch.exp(scores - top) * mask\n        weights = weights / weights.sum(dim=-1, keepdim=True)"),
         _swap(_SCALED, "(dec_hid_dim, kq_dim)", "(dec_hid_dim, kq_dim, bias=False)", "(2 * enc_hid_dim, kq_dim)", "(2 * enc_hid_dim, kq_dim, bias=False)", "(2 * enc_hid_dim, 2 * enc_hid_dim)", "(2 * enc_hid_dim, 2 * enc_hid_dim, bias=False)"),
         _scaled("(2 * enc_hid_dim, kq_dim)", "(enc_hid_dim * 2, kq_dim, bias=False)"),
         _forward("query, keys, values = self.q_proj(hidden), self.k_proj(encoder_outputs), self.v_proj(encoder_outputs)\nscores = torch.einsum('bk,btk->bt', query, keys) * self.kq_dim ** -0.5\nscores = torch.where(mask, scores, torch.tensor(-math.inf, dtype=scores.dtype, device=scores.device))\nweights = F.softmax(scores, dim=1)\nreturn torch.einsum('bt,btc->bc', weights, values), weights"),
