@@ -212,7 +212,8 @@ def _find_role(kind: str, source: str, marks: dict) -> tuple[str, str]:
     if marks.get("solution"):
         return name, "solve"
     if kind == "code" and called and not marks and not source.strip().count("\n"):
-        return f"test_{called[1]}", "check"
+        rehearsal = re.search(r"\btest=(\d+)", source)
+        return (f"Test {rehearsal[1]}" if rehearsal else f"test_{called[1]}"), "check"
     return name, "plain"
 
 

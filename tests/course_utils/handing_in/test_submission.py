@@ -342,6 +342,12 @@ def test_a_notebook_whose_cells_die_is_told_cell_by_cell(tmp_path, capsys, monke
     assert lines[-1] == "The lines with ✘ and ○ say what to look at."
 
 
+def test_rehearsals_are_not_called_by_the_name_of_what_they_rehearse():
+    notebook = read_notebook(RELEASE / "2_attention_from_scratch.ipynb")
+    labels = [cell.label for cell in notebook.cells if cell.role == "check"]
+    assert labels.count("self_attention") == 1 and {"Test 1", "Test 2"} <= set(labels)
+
+
 def test_without_a_kernel_check_says_what_to_do(tmp_path, capsys, monkeypatch):
     def fail(*arguments, **options):
         raise RuntimeError("No such kernel named python3")
