@@ -168,7 +168,9 @@ class Nursery:
 
     def is_usable(self) -> bool:
         """Is it alive, and made from the files as they are now?"""
-        return self._process.poll() is None and self._made_from == _fingerprint()
+        # It says nothing unasked: what can be read is its end, which shows here first.
+        is_gone = self._process.poll() is not None or select.select([self._socket], [], [], 0)[0]
+        return not is_gone and self._made_from == _fingerprint()
 
     def spawn(self, request: dict) -> WarmProcess:
         """Fork one kernel as `request` says and return it once it stands."""

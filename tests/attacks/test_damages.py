@@ -167,6 +167,7 @@ def test_one_damaged_submission_does_not_stop_a_class(tmp_path, blueprint, monke
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("door", DOORS)
 def test_every_damage_by_every_door(door, tmp_path, blueprint, monkeypatch):
     monkeypatch.chdir(ROOT)
