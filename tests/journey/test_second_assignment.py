@@ -191,15 +191,14 @@ def test_an_assignment_is_added_by_adding_files_only(course_with_two, tmp_path):
     results = [json.loads(line) for line in graded.splitlines()]
     assert [(r["assignment"], r["score"]) for r in results] == [("small", 3.0)] * 2, results
     assert "ada" in grades and (course / "grading/grades-csv-small.csv").is_file()
+    assert (course / "grading/results/small/ada/1_halves.json").is_file()
     assert "Small things" in (course / "grading/report-small.html").read_text("utf-8")
 
     (course / "grading/gradebook.db").unlink()
     shutil.rmtree(course / "grading/autograded")
-    shutil.rmtree(course / "grading/results")
     run_well(course, ["nbgrader", "autograde", "small", "--force"])
     graded = course / "grading/autograded/ada/small/1_halves.ipynb"
     assert nbformat.read(graded, 4).metadata["course"]["result"]["score"] == 3.0
-    assert (course / "grading/results/small/ada/1_halves.json").is_file()
 
 
 def test_a_wrong_solution_does_not_build(course_with_two):
