@@ -552,4 +552,7 @@ self_attention = CausalAttention().to(DEVICE)
 """
 VARIANTS["make_causal_mask"] += [*_PAIR_CODES, *_KEPT_MASKS]
 VARIANTS["apply_causal_mask"] += _PAIR_CODES
-VARIANTS["self_attention"] += [*_KEPT_MASKS, _MODULE]
+VARIANTS["self_attention"] += [
+    *(f"{text}\n\n{ORACLES['self_attention']}" for text in _KEPT_MASKS),
+    _MODULE,
+]

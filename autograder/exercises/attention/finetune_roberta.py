@@ -213,7 +213,8 @@ def _draw_main(rng, hidden: bool) -> dict:
     near, best, tie, lowest, trained = (1 + int(np.flatnonzero(middle == i)[0]) for i in range(5))
     near, best, tie = sorted((near, best, tie))
     worst = 6
-    top = int(rng.integers(180, 230)) if hidden else 170
+    # So high that the best epoch's loss lies below its accuracy: the two must not be taken for each other.
+    top = int(rng.integers(206, 230)) if hidden else 170
     right = rng.choice(np.arange(top - 90, top - 40), 8, replace=False)
     right[[near, best, tie, worst]] = top - 1, top, top, top - 95
     sureness = rng.uniform(0.6, 0.9, 8)
