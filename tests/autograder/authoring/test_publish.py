@@ -114,7 +114,7 @@ def test_lines_added_to_the_readme_by_hand_survive(quick, files, tmp_path, monke
 
 
 def test_the_examples_address_is_refused(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(publishing, "build", lambda course, check: [])
+    monkeypatch.setattr("autograder.authoring.build.build", lambda course, check: [])
     assert main(["publish", str(tmp_path / "public")]) == 1
     assert "still has the example's address" in capsys.readouterr().err
     assert not (tmp_path / "public").exists()
@@ -174,7 +174,7 @@ def test_a_folder_with_other_things_is_left_alone(quick, tmp_path):
 
 def test_what_is_not_built_is_not_published(monkeypatch, tmp_path, capsys):
     stale = ROOT / "release" / "attention" / "1_query_crafting.ipynb"
-    monkeypatch.setattr(publishing, "build", lambda course, check: [stale])
+    monkeypatch.setattr("autograder.authoring.build.build", lambda course, check: [stale])
     assert main(["publish", str(tmp_path / "public")]) == 1
     assert "out of date (release/attention/1_query_crafting.ipynb)" in capsys.readouterr().err
     assert not (tmp_path / "public").exists()
