@@ -3,14 +3,13 @@
 import nbformat
 import pytest
 
-from autograder.authoring import answers
 from autograder.authoring.answers import publish_answers, show_answers
 from autograder.course import CourseError, load_course
 
 
 @pytest.fixture
 def course(monkeypatch):
-    monkeypatch.setattr(answers, "build", lambda course, check: [])
+    monkeypatch.setattr("autograder.authoring.build.build", lambda course, check: [])
     return load_course()
 
 
@@ -41,7 +40,9 @@ def test_answers_never_go_where_students_files_are(course, tmp_path):
 
 
 def test_what_is_not_built_has_no_answers(course, monkeypatch, tmp_path):
-    monkeypatch.setattr(answers, "build", lambda course, check: [course.root / "release/x.ipynb"])
+    monkeypatch.setattr(
+        "autograder.authoring.build.build", lambda course, check: [course.root / "release/x.ipynb"]
+    )
     with pytest.raises(CourseError, match="out of date"):
         publish_answers(course, tmp_path / "out")
 
