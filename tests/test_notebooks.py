@@ -72,7 +72,7 @@ def test_open_functions_say_that_they_are_open(tmp_path, monkeypatch):
         "NameError",
     }
     checks = [(cell, output) for cell, output in errors if cell.source.startswith("check(")]
-    assert len(checks) == 12  # nine that count, a first look at the mask, tests 1 and 2
+    assert len(checks) == 11  # nine that count, tests 1 and 2
     for cell, output in checks:
         assert "the TODO is still open" in output.evalue, cell.source
         assert len(output.traceback) == 1, "a sentence, not a traceback"

@@ -14,6 +14,7 @@ import pytest
 
 from autograder.blueprint import load_blueprint
 from autograder.demo.personas import fill_in
+from autograder.grading import judges
 from autograder.grading.grade import grade_notebook
 from autograder.intake.restore import restore
 from autograder.kernel import nursery, session
@@ -226,7 +227,9 @@ def test_everything_outside_is_as_it_was(outcomes, world):
 
 
 def test_nothing_is_left_running(outcomes):
-    """Kernels, and all they started, are gone; only the warm process remains."""
+    """Kernels, and all they started, are gone; only the warm process and its idle judges remain."""
+    while judges._idle:
+        judges._idle.pop().end()
     warm = psutil.Process(nursery.share_nursery().pid)
     for _ in range(50):
         left = [child for child in warm.children(recursive=True) if child.status() != "zombie"]

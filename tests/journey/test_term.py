@@ -19,6 +19,7 @@ from autograder.authoring import leaks
 from autograder.course import load_assignment, load_course
 from autograder.demo.personas import fill_in, solve_all
 from autograder.exercises import Ruling, find_exercises
+from autograder.grading.judges import Question
 from course_utils.checks.findings import Finding
 from tests.autograder.classroom.test_migration import change, name_of, rename_in_toml
 from tests.autograder.classroom.test_run import add_to_module
@@ -122,6 +123,7 @@ def test_a_term_from_the_roster_to_the_grades(term, tmp_path, monkeypatch):
         strict = Ruling(0.0, Finding(False, "not what I had in mind.", "wrong-test"))
         exercise = replace(exercises["q_select_first"], rule=lambda *_: strict)
         wrong.setitem(exercises, "q_select_first", exercise)
+        wrong.setattr("autograder.grading.grade.judge_reply", Question.decide)  # here
         add_to_module(wrong, module, b"# wrong")
         run("grade", "--json")
     refused = run("grades", "--format", "moodle", expect=1)

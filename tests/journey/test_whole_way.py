@@ -14,7 +14,6 @@ from autograder.__main__ import main
 from autograder.adapters.gradescope_run import grade_submission
 from autograder.course import load_assignment
 from autograder.reports.sentences import describe_check
-from course_utils import __version__ as VERSION
 from tests.autograder.intake.test_unzip import make_bomb
 from tests.conftest import grade, without_build
 from tests.journey.conftest import run_student
@@ -25,10 +24,14 @@ pytestmark = [pytest.mark.long, pytest.mark.xdist_group("whole way")]
 TOTALS = {"1_query_crafting": 10, "2_attention_from_scratch": 18, "3_finetune_roberta": 18}
 
 
+def read_release(published):
+    return json.loads((published / "release.json").read_text("utf-8"))
+
+
 @pytest.fixture(scope="module")
 def laptop(published, solved, student_python):
     """A student's Python with the published wheel installed, and the folder to work in."""
-    wheel = next(published.glob("*.whl"))
+    wheel = published / read_release(published)["wheel"]
     done = run_student(
         student_python, "-m", "pip", "install", "-q", "--no-index", wheel, cwd=solved
     )
@@ -64,7 +67,7 @@ def test_check_says_where_you_stand(checked):
     assert "correct" not in checked.stdout
 
 
-def test_submit_makes_one_zip_that_says_what_is_in_it(submitted):
+def test_submit_makes_one_zip_that_says_what_is_in_it(submitted, published):
     done, folder = submitted
     assert done.returncode == 0, done.stderr
     path = folder / "attention-submission-1.zip"
@@ -77,7 +80,8 @@ def test_submit_makes_one_zip_that_says_what_is_in_it(submitted):
     assert names[4] in ("write-up.pdf", "write-up.html") and names[5:] == ["manifest.json"]
     assert "loss 5.80 after an hour" in kept, "outputs go along"
     assert set(manifest["files"]) == set(names[:5])
-    assert manifest["versions"]["attention-course"] == VERSION and manifest["versions"]["torch"]
+    assert manifest["versions"]["attention-course"] == read_release(published)["package"]
+    assert manifest["versions"]["torch"]
     assert set(manifest["releases"]) == set(TOTALS)
     assert manifest["warnings"] == []
 

@@ -25,6 +25,7 @@ from autograder.blueprint import load_blueprints
 from autograder.classroom import records
 from autograder.course import CourseError, load_assignment
 from autograder.exercises import Ruling, find_exercises
+from autograder.grading.judges import Question
 from autograder.kernel import nursery
 from course_utils.checks.findings import Finding
 from tests.autograder.classroom.classes import (
@@ -198,6 +199,7 @@ def test_after_a_fixed_test_the_changes_are_listed_and_hand_marks_stay(
         exercises = find_exercises("attention.query_crafting")
         exercise = replace(exercises["q_select_first"], rule=lambda *_: strict)
         wrong.setitem(exercises, "q_select_first", exercise)
+        wrong.setattr("autograder.grading.grade.judge_reply", Question.decide)  # here
         add_to_module(wrong, name, b"# wrong")
         grade_class(tmp_path)
     with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}", "attention-course") as gradebook:
