@@ -95,6 +95,7 @@ def test_the_list_names_every_question(person):
     status, page, _ = person.get("/desk/attention")
     assert status == 200 and "Marking as <b>Ann</b>" in page
     assert page.count("all answers") >= 25 and "0 of 8" in page
+    assert page.count("0 of 0</span>") == page.count("none yet") > 0 and "done<" not in page
 
 
 def test_a_mark_is_saved_shown_and_undone(person):
