@@ -8,7 +8,8 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.course import load_assignment
+from autograder.blueprint import load_blueprint, load_blueprints
+from autograder.course import load_assignment, load_course
 from autograder.demo.personas import fill_in, hand_in, make_class, solve_all
 from autograder.grading.kept_outputs import NOTE
 from tests.conftest import FULL, ROOT, grade, run_nbgrader
@@ -19,8 +20,6 @@ pytestmark = [pytest.mark.long, pytest.mark.xdist_group("nbgrader")]
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     """A class that has gone through autograde and feedback, in a grading folder of its own."""
-    from autograder.blueprint import load_blueprint
-
     folder = tmp_path_factory.mktemp("grading")
     blueprint = load_blueprint(load_assignment("attention", ROOT), "1_query_crafting")
     for persona in make_class([blueprint]):
@@ -41,8 +40,6 @@ def graded(tmp_path_factory):
 
 def _hand_in_training(place):
     """Hand in notebook 2 with outputs of a training that nobody would want to run again."""
-    from autograder.blueprint import load_blueprint
-
     blueprint = load_blueprint(load_assignment("attention", ROOT), "2_attention_from_scratch")
     notebook = fill_in(blueprint, solve_all(blueprint))
     trained = nbformat.v4.new_output("stream", name="stdout", text="loss 5.80 after an hour\n")
@@ -204,40 +201,71 @@ def test_with_the_hook_broken_on_purpose_grading_refuses(course_copy, blueprint,
     assert all(score is None for name, score in handed_in.items() if name.startswith("test_"))
 
 
-def test_stock_nbgrader_grades_the_same_source(tmp_path, blueprint, assignment):
-    """A plain config of five lines, none of our hooks: the same source still grades."""
-    (tmp_path / "nbgrader_config.py").write_text(
+def make_stock_course(folder, assignment):
+    """A course with a plain config, none of our hooks, and the release that stock nbgrader makes of our source."""
+    (folder / "nbgrader_config.py").write_text(
         "c = get_config()\n"
         "c.CourseDirectory.course_id = 'plain'\n"
-        f"c.CourseDirectory.root = {str(tmp_path)!r}\n"
-        "c.Execute.timeout = 120\n"
+        f"c.CourseDirectory.root = {str(folder)!r}\n"
+        "c.Execute.timeout = 400\n"
         "c.IncludeHeaderFooter.enabled = False\n",
         "utf-8",
     )
-    shutil.copytree(assignment.source, tmp_path / "source" / "attention")
-    done = run_nbgrader("generate_assignment", "attention", cwd=tmp_path)
+    shutil.copytree(assignment.source, folder / "source" / assignment.name)
+    done = run_nbgrader("generate_assignment", assignment.name, cwd=folder)
     assert done.returncode == 0, done.stderr
-    release = tmp_path / "release" / "attention" / f"{blueprint.name}.ipynb"
+
+
+def hand_in_to_stock(folder, assignment, name, notebook, codes):
+    """Fill a release in and hand it in under a name."""
+    release = folder / "release" / assignment.name / f"{notebook}.ipynb"
+    filled = nbformat.read(release, as_version=4)
     assert "BEGIN SOLUTION" not in release.read_text("utf-8")
-    wrong = solve_all(blueprint) | {"q_select_first": "q_select_first = -10 * K[0]"}
-    for name, codes in (("right", solve_all(blueprint)), ("wrong", wrong)):
-        notebook = nbformat.read(release, as_version=4)
-        for cell in notebook.cells:
-            if cell.metadata.get("nbgrader", {}).get("grade_id") in codes:
-                cell.source = codes[cell.metadata.nbgrader.grade_id]
-        place = tmp_path / "submitted" / name / "attention"
-        place.mkdir(parents=True)
-        nbformat.write(notebook, place / f"{blueprint.name}.ipynb")
-    done = run_nbgrader("autograde", "attention", cwd=tmp_path)
+    for cell in filled.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") in codes:
+            cell.source = codes[cell.metadata.nbgrader.grade_id]
+    place = folder / "submitted" / name / assignment.name
+    place.mkdir(parents=True, exist_ok=True)
+    nbformat.write(filled, place / f"{notebook}.ipynb")
+
+
+def autograde_by_stock(folder, assignment):
+    """Return student -> notebook -> points."""
+    done = run_nbgrader("autograde", assignment.name, cwd=folder)
     assert done.returncode == 0, done.stderr
-    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db", "plain") as gradebook:
-        totals = {
-            submission.student.id: sum(
-                grade.auto_score or 0 for n in submission.notebooks for grade in n.grades
-            )
-            for submission in gradebook.assignment_submissions("attention")
+    with Gradebook(f"sqlite:///{folder}/gradebook.db", "plain") as gradebook:
+        return {
+            submission.student.id: {
+                notebook.name: sum(grade.auto_score or 0 for grade in notebook.grades)
+                for notebook in submission.notebooks
+            }
+            for submission in gradebook.assignment_submissions(assignment.name)
         }
-    assert totals == {"right": FULL, "wrong": FULL - 2}
+
+
+def test_stock_nbgrader_grades_the_same_source(tmp_path, blueprint, assignment):
+    make_stock_course(tmp_path, assignment)
+    right = solve_all(blueprint)
+    wrong = right | {"q_select_first": "q_select_first = -10 * K[0]"}
+    for name, codes in (("right", right), ("wrong", wrong)):
+        hand_in_to_stock(tmp_path, assignment, name, blueprint.name, codes)
+    points = autograde_by_stock(tmp_path, assignment)
+    assert points["right"][blueprint.name] == FULL
+    assert points["wrong"][blueprint.name] == FULL - 2
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("assignment", load_course(ROOT).assignments.values(), ids=lambda a: a.name)
+def test_stock_nbgrader_gives_right_solutions_of_every_notebook_full_marks(
+    tmp_path, assignment, monkeypatch
+):
+    monkeypatch.setenv("COURSE_PROFILE", "quick")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    make_stock_course(tmp_path, assignment)
+    for blueprint in load_blueprints(assignment).values():
+        hand_in_to_stock(tmp_path, assignment, "right", blueprint.name, solve_all(blueprint))
+    full = {plan.name: plan.auto for plan in assignment.notebooks}
+    assert autograde_by_stock(tmp_path, assignment)["right"] == full
 
 
 # --------------------------------------------------------------------------------- fail closed
