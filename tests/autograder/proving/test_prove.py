@@ -11,6 +11,7 @@ from autograder.course import load_assignment
 from autograder.exercises import find_exercises
 from autograder.grading.grade import grade_notebook
 from autograder.intake.restore import restore
+from autograder.kernel import wire
 from autograder.proving.command import find_broken
 from autograder.proving.equivalents import load_equivalents
 from autograder.proving.mutants import choose, make_mutants
@@ -139,6 +140,12 @@ def test_a_stage_judges_as_a_kernel_does():
     with Stage(blueprint) as stage:
         prover = Prover(blueprint, stage, seeds=2)
         outcomes = [prover.try_out(work) for work in sample]
+        # Where a cell stops, the instructor's definition does not stand in for what is missing.
+        is_there = "def probe(namespace, inputs):\n    return {'there': 'attn_scaled' in namespace}"
+        ask = [(is_there, wire.dump({}))]
+        stopped = stage.perform("attn_scaled = 1 / 0", ask)
+        untouched = stage.perform("another = 1 / 0", ask)
+    assert [values["there"] for _, values in stopped + untouched] == [False, True]
     for work, outcome in zip(sample, outcomes, strict=True):
         notebook = fill_in(blueprint, blueprint.solutions | {"attn_scaled": work.code})
         result = grade_notebook(restore(notebook, blueprint), blueprint, folder=None)
