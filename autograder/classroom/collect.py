@@ -15,6 +15,7 @@ import os
 import re
 import unicodedata
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -56,6 +57,10 @@ class Piece:
     source: str = "file"  # of the moment: system, manifest, file, or packing, which tells nothing
     ticket: str = ""  # what the system wants to see on feedback
     late: bool = False  # says the system, without saying when
+
+    @property
+    def from_canvas(self) -> bool:
+        return self.keys[:1] != () and self.keys[0].startswith("lms:")
 
 
 @dataclass
@@ -146,7 +151,7 @@ class Reader:
             files = list(_list_folder(download, self.done))
         else:
             files, where = [(download.name, download.read_bytes(), _find_file_time(download))], ""
-        pieces = list(self._recognise(_unwrap(files, self._names)))
+        pieces = _take_off_counts(list(self._recognise(_unwrap(files, self._names))))
         packed = _find_packing(pieces)
         for piece in track(pieces, f"sorting {download.name}"):
             moment, source = _date(piece)
@@ -238,6 +243,19 @@ def _unwrap(files: list[File], names: dict[str, str | None]) -> list[File]:
     return [(name.partition("/")[2], content, moment) for name, content, moment in files]
 
 
+def _take_off_counts(pieces: list[Piece]) -> list[Piece]:
+    """Take off the number that Canvas adds to the name of what is handed in again.
+
+    Where it tells two files of a student's apart, it stays: -10 is later than -9.
+    """
+    plain = [re.sub(r"-\d+(?=\.[^.]+$)", "", p.name) if p.from_canvas else p.name for p in pieces]
+    times = Counter((piece.keys, name) for piece, name in zip(pieces, plain, strict=True))
+    return [
+        replace(piece, name=name) if times[piece.keys, name] == 1 else piece
+        for piece, name in zip(pieces, plain, strict=True)
+    ]
+
+
 def _find_packing(pieces: list[Piece]) -> bool:
     """Do the files' times only say when the download was packed?"""
     times = [piece.moment for piece in pieces if piece.moment and piece.source == "file"]
@@ -263,11 +281,10 @@ def _take_by_name(
         return _take_blackboard(name, content, found) if found["file"] else None  # only a note
     found = _CANVAS.fullmatch(base)
     if found:
-        # Canvas counts what is handed in again. All its files have the moment of the download.
-        file = re.sub(r"-\d+(?=\.[^.]+$)", "", found["file"])
         ticket = f"{found['who']}_{found['user']}_{found['sub']}"
-        keys = (f"lms:{found['user']}", found["who"])
-        return Piece(file, content, name, keys, moment, "packing", ticket, bool(found["late"]))
+        keys = (f"lms:{found['user']}", found["who"])  # all files have the moment of the download
+        late = bool(found["late"])
+        return Piece(found["file"], content, name, keys, moment, "packing", ticket, late)
     if len(parts) > 1:
         return Piece("/".join(parts[1:]), content, name, (parts[0],), moment)
     return Piece(base, content, name, (f"start:{base}",), moment)
@@ -398,7 +415,8 @@ def _place(assignment: Assignment, student: str, piece: Piece, log: Log, done: C
     if earlier or (path.is_file() and _same(path, piece)):
         done.known += 1
         entry = entries.setdefault(earlier[0] if earlier else inner, {})
-        entry.update({"ticket": piece.ticket or entry.get("ticket", ""), "from": piece.label})
+        entry.update({"ticket": piece.ticket or entry.get("ticket", ""), "from": piece.label,
+                      "late": piece.late})  # fmt: skip
         if when and (piece.source == "system" or not entry.get("time")):
             entry.update({"time": when, "says": piece.source})  # known better now than before
     else:
@@ -415,7 +433,7 @@ def _place(assignment: Assignment, student: str, piece: Piece, log: Log, done: C
             os.utime(path, (piece.moment.timestamp(),) * 2)
         name = path.relative_to(folder).as_posix()
         entries[name] = {"time": when, "says": piece.source if when else "",
-                         "from": piece.label, "ticket": piece.ticket}  # fmt: skip
+                         "from": piece.label, "ticket": piece.ticket, "late": piece.late}  # fmt: skip
         done.placed.append((student, name, f"{when}, said by the {piece.source}" if when else ""))
     times = [entry["time"] for entry in entries.values() if entry.get("time")]
     if times:

@@ -206,6 +206,17 @@ def test_the_moment_of_the_download_is_nobodys_moment_of_handing_in(enrolled, tm
     assert "when is not known" in done.stdout and "timestamp.txt" not in names(folder, "alund")
 
 
+def test_canvas_numbers_stay_where_they_tell_two_files_apart(enrolled, tmp_path):
+    """Whatever their order in the zip, -10 is later than -9; alone, a number is Canvas's own count."""
+    folder, assignment = enrolled
+    collect(assignment, [pack(tmp_path / "canvas.zip", {
+        "lundada_101_7001_work-9.zip": "nine",
+        "lundada_101_7002_work-10.zip": "ten",
+        "lundada_101_7003_test_predictions-3.csv": "table",
+    })])  # fmt: skip
+    assert names(folder, "alund") == ["test_predictions.csv", "work-10.zip", "work-9.zip"]
+
+
 @pytest.mark.parametrize(
     "written", ["Wednesday, 10 June 2026, 2:14 PM", "Wednesday, June 10, 2026, 2:14 PM", "10 June 2026, 14:14"]
 )  # fmt: skip
