@@ -342,7 +342,12 @@ def run_roster(options) -> int:
     from pathlib import Path
 
     from autograder.classroom.gradebook import ClassGradebook
-    from autograder.classroom.roster import compare, find_roster, set_roster
+    from autograder.classroom.roster import (
+        compare,
+        find_roster,
+        find_without_track,
+        set_roster,
+    )
     from autograder.course import CourseError, load_assignment
     from autograder.intake.arrivals import find_students
 
@@ -365,6 +370,11 @@ def run_roster(options) -> int:
         print(f"unknown: {name} handed in but is not on the roster")
     for name in missing:
         print(f"missing: {name} is on the roster and has handed in nothing")
+    without = find_without_track(assignment, roster)
+    if without:
+        print(f"{len(without)} of {len(roster)} students have no track yet: write "
+              f"{' or '.join(assignment.course.tracks)} into the column `track` of "
+              f"{assignment.grading / 'roster.csv'}.")  # fmt: skip
     return 0
 
 

@@ -13,6 +13,7 @@ import statistics
 from collections import Counter
 
 from autograder.marking.questions import name_answer
+from autograder.reports.lateness import Arrival, say_lateness
 from autograder.reports.report import ClassFacts, ExerciseFacts, QuestionFacts
 from autograder.reports.similarity import Pair
 
@@ -91,6 +92,7 @@ def make_page(facts: ClassFacts) -> str:
         ("notes", "What was repaired or flagged", _write_notes(facts)),
         ("hand", "Written answers", _write_questions(facts)),
         ("absent", "What is not there", _write_missing(facts)),
+        ("arrivals", "When it was handed in", _write_arrivals(facts)),
         ("time", "How long grading took", _write_times(facts)),
     ]
     links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in sections)
@@ -474,6 +476,40 @@ def _write_missing(facts: ClassFacts) -> str:
         items += [f"<li>{_e(name)} is not on the roster</li>" for name in facts.not_on_roster]
         items += [f"<li>{_e(name)} has handed in nothing</li>" for name in facts.nothing_handed_in]
     return f"<ul>{''.join(items)}</ul>" if items else "<p>Everything is there.</p>"
+
+
+def _write_arrivals(facts: ClassFacts) -> str:
+    late = [arrival for arrival in facts.arrivals if arrival.seconds_late > 0]
+    unknown = [arrival for arrival in facts.arrivals if not arrival.moment]
+    words = [f"{_count(len(late), 'student')} handed in late, extensions counted."]
+    if unknown:
+        words.append(
+            f"Of {_count(len(unknown), 'student')} nobody says when: nothing is taken off there. A line "
+            "such as 2030-03-01 18:00:00 UTC in a file timestamp.txt beside the work says it."
+        )
+    called = sum(arrival.called_late for arrival in unknown)
+    if called:
+        words.append(f"The learning platform calls {called} of them late, but not since when.")
+    text = f"<p>{' '.join(words)}</p>"
+    if facts.anonymous:
+        return text
+    rows = "".join(
+        f"<tr><td>{_name(facts, arrival.student)}</td><td>{_e(arrival.moment or 'not known')}</td>"
+        f'<td class="wide">{_e(arrival.source)}</td><td>{_say_late(arrival)}</td></tr>'
+        for arrival in facts.arrivals
+    )
+    return (
+        f"{text}<details><summary>Everybody's moment, and who says it</summary>"
+        '<div class="scroll" tabindex="0"><table class="stack"><thead><tr><th scope="col">who</th>'
+        '<th scope="col">when</th><th scope="col" class="wide">says</th><th scope="col">late</th></tr>'
+        f"</thead><tbody>{rows}</tbody></table></div></details>"
+    )
+
+
+def _say_late(arrival: Arrival) -> str:
+    if arrival.called_late:
+        return "late, says the platform"
+    return say_lateness(arrival.seconds_late) if arrival.seconds_late else ""
 
 
 def _write_times(facts: ClassFacts) -> str:
