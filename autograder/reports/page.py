@@ -399,12 +399,12 @@ def _write_notes(facts: ClassFacts) -> str:
         ("flag", "For a person to look at", "Nothing was flagged."),
         ("repair", "Put right, at no cost to the student", "Nothing had to be repaired."),
     ):
-        times = Counter(facts.notes)
+        times = Counter(_hide_files(facts.notes) if facts.anonymous else facts.notes)
         rows = "".join(
             f"<tr><td>{_name(facts, student, notebook)}</td><td>{_e(facts.notebooks[notebook])}</td>"
             f'<td class="wide">{_e(words)}{f" ({number} times)" if number > 1 else ""}</td></tr>'
             for (student, notebook, what, words), number in times.items()
-            if what == kind and not (facts.anonymous and "under the name" in words)
+            if what == kind
         )
         parts.append(f"<h3>{title}</h3>")
         parts.append(
@@ -415,6 +415,15 @@ def _write_notes(facts: ClassFacts) -> str:
             else f"<p>{none}</p>"
         )
     return "".join(parts)
+
+
+def _hide_files(notes: list[tuple[str, str, str, str]]) -> list[tuple[str, str, str, str]]:
+    """Leave out which files there were: people put their own names on them."""
+    return [
+        (student, notebook, kind, words.partition(":")[0] if " was graded (" in words else words)
+        for student, notebook, kind, words in notes
+        if "under the name" not in words
+    ]
 
 
 def _write_questions(facts: ClassFacts) -> str:
@@ -465,7 +474,8 @@ def _write_missing(facts: ClassFacts) -> str:
         for student, notebook in facts.missing
     ]
     items += [
-        f"<li>{_name(facts, student, notebook)}: {_e(sentence)}</li>"
+        f"<li>{_name(facts, student, notebook)}: "
+        f"{_e(f'{facts.notebooks[notebook]} cannot be read' if facts.anonymous else sentence)}</li>"
         for student, notebook, sentence in facts.unreadable
     ]
     if facts.anonymous:
