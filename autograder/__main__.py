@@ -250,11 +250,13 @@ def run_build(options) -> int:
 
 def _grade_class(options, force: bool = False, tried: list | None = None) -> int:
     """Grade the class; with `tried`, put the results there instead of writing them down."""
-    from autograder.classroom.progress import Bar, Lines, Trial, show_summary
-    from autograder.classroom.run import grade_class
-    from autograder.course import load_assignment
-    from autograder.marking.desk import refresh_desk
     from autograder.terminal import show_bar
+
+    with show_bar("getting ready"):  # these take seconds to import
+        from autograder.classroom.progress import Bar, Lines, Trial, show_summary
+        from autograder.classroom.run import grade_class
+        from autograder.course import load_assignment
+        from autograder.marking.desk import refresh_desk
 
     listener = Lines() if options.json else Bar()
     if tried is not None:
@@ -285,10 +287,12 @@ def _grade_class(options, force: bool = False, tried: list | None = None) -> int
 
 
 def run_grade(options) -> int:
-    from autograder.course import CourseError, load_course
-    from autograder.grading.paths import grade_paths
-    from autograder.kernel.isolation import require_isolation
     from autograder.terminal import show_bar, show_result
+
+    with show_bar("getting ready"):  # these take seconds to import
+        from autograder.course import CourseError, load_course
+        from autograder.grading.paths import grade_paths
+        from autograder.kernel.isolation import require_isolation
 
     if options.require_isolation:
         require_isolation(options.require_isolation)

@@ -244,6 +244,14 @@ def set_roster(assignment: Assignment, file: Path) -> tuple[dict[str, Entry], st
     return roster, told
 
 
+def remove_from_roster(assignment: Assignment, student: str) -> None:
+    """Take a student off the class's roster, in whatever form it is."""
+    place = assignment.grading / "roster.csv"
+    roster = read_roster(place, assignment)
+    del roster[student]
+    replace_file(place, _write(roster)) if roster else place.unlink()
+
+
 def _write(roster: dict[str, Entry]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")

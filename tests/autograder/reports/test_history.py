@@ -56,11 +56,34 @@ def test_a_request_is_on_the_desks_list_until_it_is_answered(folder):
     assert "me gave 1 for answer_1_2_3" in done.stdout
 
 
+def test_a_later_request_counts_beside_the_earlier_one(folder):
+    """Collecting overwrites nothing, so the second file has its time in its name."""
+    place = folder / "submitted" / "ada" / "attention"
+    (place / FILE).write_text("1.2.3: once\n")
+    (place / "regrade_request (2030-03-09 12.00.00).txt").write_text("1.2.1: twice\n")
+    (place / "regrade_request-link.txt").symlink_to(folder / "roster.csv")
+    done = run_autograder("history", "ada", COURSE_GRADING=str(folder))
+    assert "look again at Answer 1.2.3: once" in done.stdout
+    assert "look again at Answer 1.2.1: twice" in done.stdout and "graduate" not in done.stdout
+
+
+@pytest.mark.parametrize("form", ["semicolons", "utf-16"])
+def test_forgetting_finds_the_line_in_a_roster_of_any_form(folder, form):
+    text = "student,name,track\nada,Ada Lund,graduate\nben,Ben Weiss,graduate\n"
+    if form == "semicolons":
+        text = text.replace(",", ";")
+    (folder / "roster.csv").write_bytes(text.encode("utf-16" if form == "utf-16" else "utf-8"))
+    run_autograder("forget", "ada", "--yes", COURSE_GRADING=str(folder))
+    left = (folder / "roster.csv").read_bytes().replace(b"\0", b"")
+    assert b"Ben" in left and b"Lund" not in left
+
+
 def test_forgetting_leaves_nothing(folder):
     elsewhere = folder / "collected" / "attention-gradescope.json"
     elsewhere.parent.mkdir(exist_ok=True)
     elsewhere.write_text('{"ada": {"score": 1, "time": "", "submission": "s"}}')
     said = run_autograder("forget", "ada", COURSE_GRADING=str(folder))
+    assert "\ndeleted:" not in said.stdout and "would be deleted: " in said.stdout
     assert "Nothing was deleted" in said.stdout and (folder / "submitted" / "ada").is_dir()
     done = run_autograder("forget", "ada", "--yes", COURSE_GRADING=str(folder))
     assert done.returncode == 0, done.stderr
