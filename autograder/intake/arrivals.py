@@ -143,6 +143,10 @@ def settle(folder: Path, kit: Kit, strays: list[Path] | None = None) -> Settled:
                     "Hand in files, not links."
                 )
             replace_file(folder / name, content)
+        for name, facts in notebooks.items():
+            if "file" in facts:  # as old as what it was made from: newer work counts before it
+                moment = gathered.pieces[name].found.time
+                os.utime(folder / facts["file"], (moment, moment))
     problems = gathered.problems
     record = {
         "from": arrived,

@@ -149,15 +149,15 @@ def choose(pieces: list[Piece], blueprint: Blueprint) -> tuple[Piece, list[str]]
         return (work[id(piece)] > 0, moment, work[id(piece)], _natural(piece.found.label))
 
     best = max(pieces, key=rank)
-    others = [piece for piece in pieces if piece is not best]
-    if all(_same_work(best, piece) for piece in others):
+    others = [piece for piece in pieces if piece is not best and not _same_work(best, piece)]
+    if not others:
         return best, []
     named = "; ".join(
         f"{piece.found.label} ({_describe(work[id(piece)])})"
         for piece in sorted(others, key=rank, reverse=True)
     )
     flag = (
-        f"there are {len(pieces)} versions of {blueprint.name}: {best.found.label} was graded "
+        f"there are {len(others) + 1} versions of {blueprint.name}: {best.found.label} was graded "
         f"({_describe(work[id(best)])}), not {named}"
     )
     return best, [flag]

@@ -44,6 +44,7 @@ def test_a_zip_is_unpacked_once_and_again_when_a_new_one_comes(folder, blueprint
     assert "handed in under the name Copy of homework.ipynb" in str(settled.notes)
     assert "10 * K[0]" in path.read_text("utf-8") and (folder / "test_predictions.csv").is_file()
     before = path.stat().st_mtime_ns
+    assert before == (10**9 - 50) * 10**9, "as old as the zip, so that a newer one counts before it"
     assert settle(folder, blueprints) == settled
     assert path.stat().st_mtime_ns == before
     changed = fill_in(blueprint, {"q_select_first": "q_select_first = 1"})
