@@ -401,6 +401,10 @@ def run_collect(options) -> int:
     print(f"{len(done.placed)} files of {people} students were collected{known}.")
     if done.results:
         print(f"Gradescope's points of {done.results} students were kept: `grades` compares them.")
+    undated = sum(not when for _, _, when in done.placed)
+    if undated:
+        print(f"{undated} of them came without a time, and are never late by that. Moodle says it in its "
+              "grading worksheet: collect that CSV together with the zip.")  # fmt: skip
     if done.undated_late:
         print(f"The system calls work of {', '.join(done.undated_late)} late, and does not say when it "
               f"came. It costs nothing until you write that into {assignment.grading / 'submitted'}/"

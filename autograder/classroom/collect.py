@@ -23,13 +23,14 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
+from autograder.blueprint import load_blueprints
 from autograder.classroom.elsewhere import read_gradescope_results, read_gradescope_time
 from autograder.classroom.roster import Entry, find_roster
 from autograder.classroom.worksheet import Worksheet, is_worksheet, read_worksheet
 from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
-from autograder.intake.arrivals import STAMP
-from autograder.intake.gather import MANIFEST
+from autograder.intake.arrivals import STAMP, find_counting
+from autograder.intake.gather import MANIFEST, Kit, is_work
 from autograder.terminal import track
 
 _MOODLE = re.compile(
@@ -91,11 +92,13 @@ def collect(assignment: Assignment, downloads: list[Path]) -> Collected:
     reader = Reader(names, sheets.values())
     log, results = Log(assignment), Log(assignment, "-gradescope")
     done = reader.done
+    touched = set()
     for download in downloads:
         for piece in reader.read(download) if download not in sheets else ():
             student = _match(piece.keys, names)
             if student:
                 _place(assignment, student, piece, log, done)
+                touched.add(student)
             else:
                 done.unmatched.append(f"{piece.label} {_say_why_not(piece.keys, names)}")
     for keys, result in reader.results:
@@ -104,6 +107,9 @@ def collect(assignment: Assignment, downloads: list[Path]) -> Collected:
             results.entries[student] = result
             done.results += 1
     log.write()
+    kit = load_blueprints(assignment)
+    for student in track(sorted(touched), "looking when it came"):
+        _stamp(assignment, student, log.entries[student], kit)
     if reader.results:
         results.write()
     return done
@@ -435,9 +441,22 @@ def _place(assignment: Assignment, student: str, piece: Piece, log: Log, done: C
         entries[name] = {"time": when, "says": piece.source if when else "",
                          "from": piece.label, "ticket": piece.ticket, "late": piece.late}  # fmt: skip
         done.placed.append((student, name, f"{when}, said by the {piece.source}" if when else ""))
-    times = [entry["time"] for entry in entries.values() if entry.get("time")]
+
+
+def _stamp(assignment: Assignment, student: str, entries: dict[str, dict], kit: Kit) -> None:
+    """Write down when the work that counts was handed in, where nbgrader looks for it.
+
+    Whoever hands in a blank notebook, or asks to look again, after the deadline is not late by that.
+    """
+    folder = assignment.grading / "submitted" / student / assignment.name
+    counting = [path.relative_to(folder).as_posix() for path in find_counting(folder, kit)]
+    names = counting or [name for name in entries if is_work(Path(name))]
+    times = [entries[name]["time"] for name in names if entries.get(name, {}).get("time")]
+    place = folder / STAMP
     if times:
-        replace_file(folder / STAMP, f"{max(times)}\n".encode())
+        replace_file(place, f"{max(times)}\n".encode())
+    elif place.exists() and place.read_text().strip() in {e.get("time") for e in entries.values()}:
+        place.unlink()  # of work that counts no more
 
 
 def _same(path: Path, piece: Piece) -> bool:

@@ -163,6 +163,14 @@ def settle(folder: Path, kit: Kit, strays: list[Path] | None = None) -> Settled:
     return _describe(folder, notebooks, problems)
 
 
+def find_counting(folder: Path, kit: Kit) -> list[Path]:
+    """Return which of a student's own files hold the versions that count."""
+    made = frozenset(folder / name for name in _read_record(folder)["made"])
+    with tempfile.TemporaryDirectory(prefix="arrival-") as scratch:
+        gathered = gather(folder, kit, Path(scratch), made)
+    return [piece.found.origin for piece in gathered.pieces.values()]
+
+
 def _plan(
     folder: Path, gathered: Gathered, kit: Kit, made: dict[str, str]
 ) -> tuple[dict[str, bytes], dict[str, dict]]:

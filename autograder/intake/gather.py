@@ -41,6 +41,7 @@ class Found:
 
     path: Path
     label: str  # how a person finds it
+    origin: Path  # the file that the student handed in: itself, or the zip that it was in
     folder: Path  # whose other files belong to it
     time: float  # when it was handed in, as well as that is known
     stamped: bool = False  # the time was written down, and is not just the file's
@@ -212,7 +213,7 @@ def _find_files(
             yield from _open_zip(path, label, scratch, problems, names)
         elif path == place or _may_be_notebook(path, names):
             folder = place if place.is_dir() else place.parent
-            yield Found(path, label, folder, _read_time(path))
+            yield Found(path, label, path, folder, _read_time(path))
 
 
 def is_work(path: Path) -> bool:
@@ -243,7 +244,7 @@ def _open_zip(
         if _may_be_notebook(file, names):
             opened = True
             inner = f"{label}: {clean_text(file.relative_to(inside).as_posix())}"
-            yield Found(file, inner, inside, time, stamped=made is not None)
+            yield Found(file, inner, path, inside, time, stamped=made is not None)
     if not opened:
         inner = sorted(file.name for file in files if file.suffix.lower() == ".zip")
         also = f" but another zip ({inner[0]}): unpack that one" if inner else ""
