@@ -26,7 +26,7 @@ def write_log(folder, entries):
 def test_who_says_when_and_what_nobody_says(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_GRADING", str(tmp_path))
     write_log(tmp_path, {
-        "ada": {"a.zip": NO_TIME | {"time": WHEN, "says": "manifest"}},
+        "ada": {"a.zip": NO_TIME | {"time": WHEN, "says": "manifest", "late": True}},
         "ben": {"b.ipynb": NO_TIME | {"late": True}},
         "cleo": {"c.ipynb": NO_TIME | {"time": "2030-03-02 19:00:00 UTC", "says": "system"}},
         "dora": {"d.ipynb": NO_TIME},
