@@ -27,6 +27,7 @@ from autograder.marking.render import (
     render_markdown,
     render_outputs,
 )
+from autograder.marking.requests import FILE
 from autograder.opener import is_plain
 from autograder.reports.grades import Grade as GradeOfTrack
 from autograder.reports.grades import work_out_grades
@@ -39,6 +40,10 @@ from autograder.reports.sentences import (
     write_text,
 )
 
+ASK = (
+    f"Was something overlooked? Hand in a text file {FILE}, with a line for each request, such as "
+    "1.2.3: why. A person will look again."
+)
 TEMPLATES = Path(__file__).parent / "templates"
 _FRESH = 20.0  # seconds that the sums of a class are kept
 _UNTOUCHED = "No response."  # nbgrader's comment on an answer that is as it was handed out
@@ -98,9 +103,10 @@ class WriteFeedback(NbGraderPreprocessor):
             "cells": [_show(cell, by_cell, figures) for cell in nb.cells],
             "notes": [str(note) for note in notes],
             "sums": sums,
+            "ask": ASK,
             "made_from": made_from,
         }
-        text = write_text(f"{assignment.title}: {title}", lines, late, sums)
+        text = write_text(f"{assignment.title}: {title}", lines, late, sums, ASK)
         outputs = resources.setdefault("outputs", {})
         outputs[f"{names['notebook']}.txt"] = text.encode()
         return nb, resources

@@ -73,7 +73,11 @@ def describe_answer(
 
 
 def write_text(
-    title: str, lines: list[Line], late: float | None = 0.0, sums: list[str] | None = None
+    title: str,
+    lines: list[Line],
+    late: float | None = 0.0,
+    sums: list[str] | None = None,
+    ask: str = "",
 ) -> str:
     """Return the card as plain text, for an e-mail."""
     out = [title, "=" * len(title), "", describe_total(lines, late), ""]
@@ -87,7 +91,8 @@ def write_text(
             out += [part for words in line.comment.splitlines() for part in _wrap(f"> {words}")]
         out.append("")
     if sums:
-        out += ["How the total adds up", *(part for line in sums for part in _wrap(line))]
+        out += ["How the total adds up", *(part for line in sums for part in _wrap(line)), ""]
+    out += textwrap.wrap(ask, 76)
     return "\n".join(out).rstrip() + "\n"
 
 

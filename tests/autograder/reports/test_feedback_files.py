@@ -60,6 +60,8 @@ def test_only_what_changed_is_made_again_and_nothing_is_stale(folder):
     assert "1.5 of 2" in read_page(folder, "ada")
     text = (folder / "feedback/ada/attention" / f"{NOTEBOOK}.txt").read_text("utf-8")
     assert "How the total adds up" in text
+    for words in (text, read_page(folder, "ada")):
+        assert "regrade_request.txt" in words, "how to ask for another look"
 
 
 def test_nbgraders_command_makes_the_same_page_without_force(folder):
