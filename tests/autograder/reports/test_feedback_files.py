@@ -2,6 +2,7 @@
 
 import email
 import json
+import re
 import shutil
 import zipfile
 
@@ -9,7 +10,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.reports.feedback import _grades
-from tests.conftest import run_autograder, run_nbgrader
+from tests.conftest import FULL, run_autograder, run_nbgrader
 
 NOTEBOOK = "1_query_crafting"
 
@@ -52,7 +53,7 @@ def test_only_what_changed_is_made_again_and_nothing_is_stale(folder):
     page = read_page(folder, "ada")
     card = page.partition("How the total")[0]
     assert "not read yet" in card and ">0 of 2<" not in card
-    assert "0 of 18 by hand so far, 9 not read yet" in page
+    assert re.search(r"\b0 of \d+ by hand so far, \d+ not read yet", page)
     assert "Track: Graduates" in page and "still wait for a person" in page
     assert "Pages of 0 students were made" in run(folder).stdout
     mark(folder, "ada", 1.5)
@@ -120,8 +121,8 @@ def test_what_being_late_costs_is_worked_out_after_marking(graded, course_copy, 
         done = run_autograder("feedback", **facts)
         assert done.returncode == 0, done.stderr
         text = (folder / "feedback/ada/attention" / f"{NOTEBOOK}.txt").read_text("utf-8")
-        assert f"{12 + points:g} points are taken off the total because it came late" in text
-        assert f"-{12 + points:g} for 24.0 hours late" in text
+        assert f"{FULL + points:g} points are taken off the total because it came late" in text
+        assert f"-{FULL + points:g} for 24.0 hours late" in text
         _grades.clear()  # another command is another process
 
 
