@@ -3,9 +3,14 @@ hangs on its own extension points (an exporter, preprocessors and a hook)."""
 
 import os
 import sys
+import warnings
 from pathlib import Path
 
 c = get_config()  # noqa: F821  (nbgrader provides it)
+
+# What nbgrader's own code is warned of by its libraries helps no instructor; python -W shows it.
+if not sys.warnoptions:
+    warnings.filterwarnings("ignore", module=r"nbgrader\.")
 
 root = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
 grading = os.environ.get("COURSE_GRADING", "grading")

@@ -250,11 +250,13 @@ def run_build(options) -> int:
 
 def _grade_class(options, force: bool = False, tried: list | None = None) -> int:
     """Grade the class; with `tried`, put the results there instead of writing them down."""
-    from autograder.classroom.progress import Bar, Lines, Trial, show_summary
-    from autograder.classroom.run import grade_class
-    from autograder.course import load_assignment
-    from autograder.marking.desk import refresh_desk
     from autograder.terminal import show_bar
+
+    with show_bar("getting ready"):  # these take seconds to import
+        from autograder.classroom.progress import Bar, Lines, Trial, show_summary
+        from autograder.classroom.run import grade_class
+        from autograder.course import load_assignment
+        from autograder.marking.desk import refresh_desk
 
     listener = Lines() if options.json else Bar()
     if tried is not None:
@@ -285,10 +287,12 @@ def _grade_class(options, force: bool = False, tried: list | None = None) -> int
 
 
 def run_grade(options) -> int:
-    from autograder.course import CourseError, load_course
-    from autograder.grading.paths import grade_paths
-    from autograder.kernel.isolation import require_isolation
     from autograder.terminal import show_bar, show_result
+
+    with show_bar("getting ready"):  # these take seconds to import
+        from autograder.course import CourseError, load_course
+        from autograder.grading.paths import grade_paths
+        from autograder.kernel.isolation import require_isolation
 
     if options.require_isolation:
         require_isolation(options.require_isolation)
@@ -342,7 +346,12 @@ def run_roster(options) -> int:
     from pathlib import Path
 
     from autograder.classroom.gradebook import ClassGradebook
-    from autograder.classroom.roster import compare, find_roster, set_roster
+    from autograder.classroom.roster import (
+        compare,
+        find_roster,
+        find_without_track,
+        set_roster,
+    )
     from autograder.course import CourseError, load_assignment
     from autograder.intake.arrivals import find_students
 
@@ -365,6 +374,11 @@ def run_roster(options) -> int:
         print(f"unknown: {name} handed in but is not on the roster")
     for name in missing:
         print(f"missing: {name} is on the roster and has handed in nothing")
+    without = find_without_track(assignment, roster)
+    if without:
+        print(f"{len(without)} of {len(roster)} students have no track yet: write "
+              f"{' or '.join(assignment.course.tracks)} into the column `track` of "
+              f"{assignment.grading / 'roster.csv'}.")  # fmt: skip
     return 0
 
 
@@ -387,6 +401,10 @@ def run_collect(options) -> int:
     print(f"{len(done.placed)} files of {people} students were collected{known}.")
     if done.results:
         print(f"Gradescope's points of {done.results} students were kept: `grades` compares them.")
+    undated = sum(not when for _, _, when in done.placed)
+    if undated:
+        print(f"{undated} of them came without a time, and are never late by that. Moodle says it in its "
+              "grading worksheet: collect that CSV together with the zip.")  # fmt: skip
     if done.undated_late:
         print(f"The system calls work of {', '.join(done.undated_late)} late, and does not say when it "
               f"came. It costs nothing until you write that into {assignment.grading / 'submitted'}/"

@@ -51,6 +51,8 @@ GRADEBOOK = "autograder/classroom/gradebook.py"
 PUBLISH = "autograder/authoring/publish.py"
 LEAKS = "autograder/authoring/leaks.py"
 COLLECT = "autograder/classroom/collect.py"
+LATENESS = "autograder/reports/lateness.py"
+FEEDBACK = "autograder/reports/feedback.py"
 SIMILARITY = "autograder/reports/similarity.py"
 
 # Who should notice what is wrong in a module, below tests/autograder.
@@ -80,6 +82,8 @@ GUARDS = {
     PUBLISH: "authoring/test_publish.py",
     LEAKS: "authoring/test_publish.py",
     COLLECT: "classroom/test_collect.py",
+    LATENESS: "reports/test_lateness.py",
+    FEEDBACK: "reports/test_feedback_files.py",
     SIMILARITY: "reports/test_report.py",
 }
 # The tests of each room, the quick ones first.
@@ -196,6 +200,10 @@ BREAKS = [
     Break("collect", COLLECT, "max(times) - min(times) < _PACKING", "False"),
     Break("collect", COLLECT, 'moment, "packing", ticket', 'moment, "file", ticket'),
     Break("collect", COLLECT, "return found or [()]", "return found[:1]"),
+    Break("collect", COLLECT, "if times[piece.keys, name] == 1 else piece", "if True else piece"),
+    Break("collect", COLLECT, "names = counting or [", "names = ["),
+    Break("grades", LATENESS, "called = not moment and any", "called = any"),
+    Break("grades", FEEDBACK, "if grade is None:", "if True:"),
     Break("collect", COLLECT, "_normal(top) in names or", "False or"),
     Break("collect", SIMILARITY, "or _agree(words[one], words[other], _HALF)", ""),
     Break("collect", SIMILARITY, "or _agree(unusual[one], unusual[other], _SHARE)", ""),

@@ -13,6 +13,7 @@ from autograder.blueprint import load_blueprints
 from autograder.course import Assignment
 from autograder.files import explain_os_error
 from autograder.intake.arrivals import RECORD, STAMP, find_students, settle
+from autograder.opener import is_plain, walk
 from autograder.terminal import track
 
 
@@ -56,6 +57,7 @@ def _account(student: str, folder: Path, kit, strays: list[Path] | None) -> Acco
     gradable = tuple(name for name in kit if name in settled.files)
     handed_in = bool(strays) or any(path.name != STAMP for path in files)
     if handed_in and not gradable and not troubles:
+        files += [p for stray in strays for p in ([stray] if is_plain(stray) else walk(stray))]
         names = ", ".join(sorted(path.name for path in files)[:4])
         troubles = dict.fromkeys(kit, f"There is no notebook among the files ({names}).")
     return Account(student, handed_in, troubles, gradable)

@@ -15,6 +15,7 @@ import os
 import re
 import unicodedata
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -22,13 +23,14 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
+from autograder.blueprint import load_blueprints
 from autograder.classroom.elsewhere import read_gradescope_results, read_gradescope_time
 from autograder.classroom.roster import Entry, find_roster
 from autograder.classroom.worksheet import Worksheet, is_worksheet, read_worksheet
 from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
-from autograder.intake.arrivals import STAMP
-from autograder.intake.gather import MANIFEST
+from autograder.intake.arrivals import STAMP, find_counting
+from autograder.intake.gather import MANIFEST, Kit, is_work
 from autograder.terminal import track
 
 _MOODLE = re.compile(
@@ -56,6 +58,10 @@ class Piece:
     source: str = "file"  # of the moment: system, manifest, file, or packing, which tells nothing
     ticket: str = ""  # what the system wants to see on feedback
     late: bool = False  # says the system, without saying when
+
+    @property
+    def from_canvas(self) -> bool:
+        return self.keys[:1] != () and self.keys[0].startswith("lms:")
 
 
 @dataclass
@@ -86,11 +92,13 @@ def collect(assignment: Assignment, downloads: list[Path]) -> Collected:
     reader = Reader(names, sheets.values())
     log, results = Log(assignment), Log(assignment, "-gradescope")
     done = reader.done
+    touched = set()
     for download in downloads:
         for piece in reader.read(download) if download not in sheets else ():
             student = _match(piece.keys, names)
             if student:
                 _place(assignment, student, piece, log, done)
+                touched.add(student)
             else:
                 done.unmatched.append(f"{piece.label} {_say_why_not(piece.keys, names)}")
     for keys, result in reader.results:
@@ -99,6 +107,9 @@ def collect(assignment: Assignment, downloads: list[Path]) -> Collected:
             results.entries[student] = result
             done.results += 1
     log.write()
+    kit = load_blueprints(assignment)
+    for student in track(sorted(touched), "looking when it came"):
+        _stamp(assignment, student, log.entries[student], kit)
     if reader.results:
         results.write()
     return done
@@ -146,7 +157,7 @@ class Reader:
             files = list(_list_folder(download, self.done))
         else:
             files, where = [(download.name, download.read_bytes(), _find_file_time(download))], ""
-        pieces = list(self._recognise(_unwrap(files, self._names)))
+        pieces = _take_off_counts(list(self._recognise(_unwrap(files, self._names))))
         packed = _find_packing(pieces)
         for piece in track(pieces, f"sorting {download.name}"):
             moment, source = _date(piece)
@@ -238,6 +249,19 @@ def _unwrap(files: list[File], names: dict[str, str | None]) -> list[File]:
     return [(name.partition("/")[2], content, moment) for name, content, moment in files]
 
 
+def _take_off_counts(pieces: list[Piece]) -> list[Piece]:
+    """Take off the number that Canvas adds to the name of what is handed in again.
+
+    Where it tells two files of a student's apart, it stays: -10 is later than -9.
+    """
+    plain = [re.sub(r"-\d+(?=\.[^.]+$)", "", p.name) if p.from_canvas else p.name for p in pieces]
+    times = Counter((piece.keys, name) for piece, name in zip(pieces, plain, strict=True))
+    return [
+        replace(piece, name=name) if times[piece.keys, name] == 1 else piece
+        for piece, name in zip(pieces, plain, strict=True)
+    ]
+
+
 def _find_packing(pieces: list[Piece]) -> bool:
     """Do the files' times only say when the download was packed?"""
     times = [piece.moment for piece in pieces if piece.moment and piece.source == "file"]
@@ -263,11 +287,10 @@ def _take_by_name(
         return _take_blackboard(name, content, found) if found["file"] else None  # only a note
     found = _CANVAS.fullmatch(base)
     if found:
-        # Canvas counts what is handed in again. All its files have the moment of the download.
-        file = re.sub(r"-\d+(?=\.[^.]+$)", "", found["file"])
         ticket = f"{found['who']}_{found['user']}_{found['sub']}"
-        keys = (f"lms:{found['user']}", found["who"])
-        return Piece(file, content, name, keys, moment, "packing", ticket, bool(found["late"]))
+        keys = (f"lms:{found['user']}", found["who"])  # all files have the moment of the download
+        late = bool(found["late"])
+        return Piece(found["file"], content, name, keys, moment, "packing", ticket, late)
     if len(parts) > 1:
         return Piece("/".join(parts[1:]), content, name, (parts[0],), moment)
     return Piece(base, content, name, (f"start:{base}",), moment)
@@ -398,7 +421,8 @@ def _place(assignment: Assignment, student: str, piece: Piece, log: Log, done: C
     if earlier or (path.is_file() and _same(path, piece)):
         done.known += 1
         entry = entries.setdefault(earlier[0] if earlier else inner, {})
-        entry.update({"ticket": piece.ticket or entry.get("ticket", ""), "from": piece.label})
+        entry.update({"ticket": piece.ticket or entry.get("ticket", ""), "from": piece.label,
+                      "late": piece.late})  # fmt: skip
         if when and (piece.source == "system" or not entry.get("time")):
             entry.update({"time": when, "says": piece.source})  # known better now than before
     else:
@@ -415,11 +439,24 @@ def _place(assignment: Assignment, student: str, piece: Piece, log: Log, done: C
             os.utime(path, (piece.moment.timestamp(),) * 2)
         name = path.relative_to(folder).as_posix()
         entries[name] = {"time": when, "says": piece.source if when else "",
-                         "from": piece.label, "ticket": piece.ticket}  # fmt: skip
+                         "from": piece.label, "ticket": piece.ticket, "late": piece.late}  # fmt: skip
         done.placed.append((student, name, f"{when}, said by the {piece.source}" if when else ""))
-    times = [entry["time"] for entry in entries.values() if entry.get("time")]
+
+
+def _stamp(assignment: Assignment, student: str, entries: dict[str, dict], kit: Kit) -> None:
+    """Write down when the work that counts was handed in, where nbgrader looks for it.
+
+    Whoever hands in a blank notebook, or asks to look again, after the deadline is not late by that.
+    """
+    folder = assignment.grading / "submitted" / student / assignment.name
+    counting = [path.relative_to(folder).as_posix() for path in find_counting(folder, kit)]
+    names = counting or [name for name in entries if is_work(Path(name))]
+    times = [entries[name]["time"] for name in names if entries.get(name, {}).get("time")]
+    place = folder / STAMP
     if times:
-        replace_file(folder / STAMP, f"{max(times)}\n".encode())
+        replace_file(place, f"{max(times)}\n".encode())
+    elif place.exists() and place.read_text().strip() in {e.get("time") for e in entries.values()}:
+        place.unlink()  # of work that counts no more
 
 
 def _same(path: Path, piece: Piece) -> bool:

@@ -43,6 +43,7 @@ from autograder.classroom.roster import Entry, find_roster
 from autograder.course import Assignment, CourseError
 from autograder.files import explain_os_error, replace_file, write_beside
 from autograder.grading.grade import CELL_TIMEOUT
+from autograder.terminal import show_bar
 
 # Done by whoever runs the notebook; everything else in nbgrader_config.py's lists is done here.
 _DONE_BY_WORKERS = ("RestoreSubmission", "DeduplicateIds", "JudgedExecute")
@@ -317,7 +318,10 @@ class ClassGradebook:
         self.assignment = assignment
         self.config = load_nbgrader_config(assignment)
         self.directory = CourseDirectory(config=self.config)
-        with _said_in_a_sentence("the gradebook could not be opened"):
+        with (
+            show_bar("opening the gradebook"),
+            _said_in_a_sentence("the gradebook could not be opened"),
+        ):
             record_assignment(assignment)
             self._book = _OneTransaction(self.directory.db_url, self.directory.course_id)
 

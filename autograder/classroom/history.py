@@ -34,7 +34,7 @@ class History:
         if before is None:
             why = "graded for the first time"
         elif not same_work:
-            why = "new work was handed in"
+            why = "what was handed in changed"
         elif changed:
             why = "graded again by other rules"
         else:

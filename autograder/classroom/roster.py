@@ -209,6 +209,13 @@ def compare(roster: dict[str, Entry], handed_in: list[str]) -> tuple[list[str], 
     return unknown, missing
 
 
+def find_without_track(assignment: Assignment, roster: dict[str, Entry]) -> list[str]:
+    """Return who has no track although there are several to choose from."""
+    if len(assignment.course.tracks) < 2:
+        return []
+    return [entry.student for entry in roster.values() if entry.track is None]
+
+
 def set_roster(assignment: Assignment, file: Path) -> tuple[dict[str, Entry], str]:
     """Make a file the class's roster, once it has been found to be in order; say how it was read.
 
@@ -235,6 +242,14 @@ def set_roster(assignment: Assignment, file: Path) -> tuple[dict[str, Entry], st
     if kept:
         told += f" Tracks and extensions of {kept} students were kept."
     return roster, told
+
+
+def remove_from_roster(assignment: Assignment, student: str) -> None:
+    """Take a student off the class's roster, in whatever form it is."""
+    place = assignment.grading / "roster.csv"
+    roster = read_roster(place, assignment)
+    del roster[student]
+    replace_file(place, _write(roster)) if roster else place.unlink()
 
 
 def _write(roster: dict[str, Entry]) -> bytes:

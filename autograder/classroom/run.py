@@ -31,6 +31,7 @@ from autograder.intake.gather import Kit
 from autograder.kernel import nursery
 from autograder.kernel.workfolder import fill_folder
 from autograder.plain_text import clean_text, clean_words
+from autograder.terminal import track
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class _Run:
         for name in find_loose_files(self.assignment) if students is None else ():
             self._fail(name, None, "lies beside the students' folders and is nobody's: "
                        "`python -m autograder collect` sorts files by student.")  # fmt: skip
-        for student in self._find_students(students):
+        for student in track(self._find_students(students), "looking through what was handed in"):
             try:
                 found = self._find_units(student, names)
                 fresh = [u for u in found if not force and self._is_graded(u, known)]

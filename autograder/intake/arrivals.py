@@ -83,9 +83,11 @@ def find_students(assignment: Assignment) -> dict[str, list[Path]]:
     """Return who handed something in, and what of it lies beside the assignment's folder.
 
     That is a folder with a misspelt name, or files in the student's own folder. Whose they are is
-    found out by the notebooks in them.
+    found out by the notebooks in them; where there is nothing else, a file of any kind counts as handed
+    in, so that a person hears of it.
     """
     found: dict[str, list[Path]] = {}
+    is_first = assignment.name == next(iter(assignment.course.assignments))
     kits: dict[str, Kit] = {}
     for home in sorted((assignment.grading / "submitted").glob("*")):
         if not home.is_dir() or home.is_symlink() or home.name.startswith("."):
@@ -96,9 +98,18 @@ def find_students(assignment: Assignment) -> dict[str, list[Path]]:
             kits = {name: load_blueprints(one) for name, one in every.items()}
         with tempfile.TemporaryDirectory(prefix="stray-") as scratch:
             mine = [p for p in beside if find_kit(p, kits, Path(scratch)) == assignment.name]
+        folders = [home / name for name in assignment.course.assignments]
+        if is_first and not beside and not any(map(_holds_files, folders)):
+            mine = [p for p in sorted(home.iterdir()) if is_plain(p) and p.name[0] != "."]
         if mine or (home / assignment.name).is_dir():
             found[home.name] = mine
     return found
+
+
+def _holds_files(folder: Path) -> bool:
+    """Is there a file in a folder that we did not make?"""
+    ours = {folder / name for name in (RECORD, *_read_record(folder)["made"])}
+    return any(path not in ours for path in walk(folder))
 
 
 def _is_astray(path: Path, assignment: Assignment) -> bool:
@@ -143,6 +154,10 @@ def settle(folder: Path, kit: Kit, strays: list[Path] | None = None) -> Settled:
                     "Hand in files, not links."
                 )
             replace_file(folder / name, content)
+        for name, facts in notebooks.items():
+            if "file" in facts:  # as old as what it was made from: newer work counts before it
+                moment = gathered.pieces[name].found.time
+                os.utime(folder / facts["file"], (moment, moment))
     problems = gathered.problems
     record = {
         "from": arrived,
@@ -157,6 +172,14 @@ def settle(folder: Path, kit: Kit, strays: list[Path] | None = None) -> Settled:
     else:
         (folder / RECORD).unlink(missing_ok=True)
     return _describe(folder, notebooks, problems)
+
+
+def find_counting(folder: Path, kit: Kit) -> list[Path]:
+    """Return which of a student's own files hold the versions that count."""
+    made = frozenset(folder / name for name in _read_record(folder)["made"])
+    with tempfile.TemporaryDirectory(prefix="arrival-") as scratch:
+        gathered = gather(folder, kit, Path(scratch), made)
+    return [piece.found.origin for piece in gathered.pieces.values()]
 
 
 def _plan(

@@ -41,6 +41,7 @@ class Found:
 
     path: Path
     label: str  # how a person finds it
+    origin: Path  # the file that the student handed in: itself, or the zip that it was in
     folder: Path  # whose other files belong to it
     time: float  # when it was handed in, as well as that is known
     stamped: bool = False  # the time was written down, and is not just the file's
@@ -149,15 +150,15 @@ def choose(pieces: list[Piece], blueprint: Blueprint) -> tuple[Piece, list[str]]
         return (work[id(piece)] > 0, moment, work[id(piece)], _natural(piece.found.label))
 
     best = max(pieces, key=rank)
-    others = [piece for piece in pieces if piece is not best]
-    if all(_same_work(best, piece) for piece in others):
+    others = [piece for piece in pieces if piece is not best and not _same_work(best, piece)]
+    if not others:
         return best, []
     named = "; ".join(
         f"{piece.found.label} ({_describe(work[id(piece)])})"
         for piece in sorted(others, key=rank, reverse=True)
     )
     flag = (
-        f"there are {len(pieces)} versions of {blueprint.name}: {best.found.label} was graded "
+        f"there are {len(others) + 1} versions of {blueprint.name}: {best.found.label} was graded "
         f"({_describe(work[id(best)])}), not {named}"
     )
     return best, [flag]
@@ -212,7 +213,7 @@ def _find_files(
             yield from _open_zip(path, label, scratch, problems, names)
         elif path == place or _may_be_notebook(path, names):
             folder = place if place.is_dir() else place.parent
-            yield Found(path, label, folder, _read_time(path))
+            yield Found(path, label, path, folder, _read_time(path))
 
 
 def is_work(path: Path) -> bool:
@@ -243,7 +244,7 @@ def _open_zip(
         if _may_be_notebook(file, names):
             opened = True
             inner = f"{label}: {clean_text(file.relative_to(inside).as_posix())}"
-            yield Found(file, inner, inside, time, stamped=made is not None)
+            yield Found(file, inner, path, inside, time, stamped=made is not None)
     if not opened:
         inner = sorted(file.name for file in files if file.suffix.lower() == ".zip")
         also = f" but another zip ({inner[0]}): unpack that one" if inner else ""

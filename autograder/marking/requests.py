@@ -1,7 +1,7 @@
 """Students' requests to look again: a text file they hand in, a list at the desk until it is answered.
 
 The file is called `regrade_request.txt` and has a line for each request: what it is about, a colon, and
-why. A request is answered when a person gives a mark after it was made.
+why. One that was collected beside an earlier one has its time in its name, and counts too. A request is answered when a person gives a mark after it was made.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from nbgrader import api
 from sqlalchemy import select
 
 from autograder.blueprint import load_blueprints
+from autograder.budgets import LARGEST_RECORD
 from autograder.course import Assignment
 from autograder.marking import tables
 from autograder.marking.questions import name_answer
 from autograder.marking.reading import make_code
+from autograder.opener import Refused, read_plain, walk
 
 FILE = "regrade_request.txt"
 _LONGEST = 4000  # characters of one request
@@ -45,17 +48,24 @@ def read_requests(assignment: Assignment) -> list[Request]:
     """Return all requests that were handed in, in the order of students."""
     cells = _name_cells(assignment)
     found = []
-    for path in sorted((assignment.grading / "submitted").glob(f"*/{assignment.name}/{FILE}")):
-        student = path.parent.parent.name
-        if path.is_symlink() or path.stat().st_size > 2**20:
-            continue
-        asked = datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
-        text = path.read_bytes().decode("utf-8", "replace")
-        found += [
-            Request(student, *_find_cell(about, cells), words, asked)
-            for about, words in _split(text)
-        ]
+    for folder in sorted((assignment.grading / "submitted").glob(f"*/{assignment.name}")):
+        files = [] if folder.is_symlink() else walk(folder, hidden=False)
+        for path in filter(_is_request, files):
+            try:
+                text = read_plain(path, LARGEST_RECORD).decode("utf-8", "replace")
+            except Refused:
+                continue
+            asked = datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
+            found += [
+                Request(folder.parent.name, *_find_cell(about, cells), words, asked)
+                for about, words in _split(text)
+            ]
     return found
+
+
+def _is_request(path: Path) -> bool:
+    stem = Path(FILE).stem
+    return path.name.startswith(stem) and path.suffix == Path(FILE).suffix
 
 
 def find_open(assignment: Assignment, gradebook: api.Gradebook) -> list[Request]:

@@ -27,7 +27,9 @@ from autograder.marking.render import (
     render_markdown,
     render_outputs,
 )
+from autograder.marking.requests import FILE
 from autograder.opener import is_plain
+from autograder.reports.grades import Grade as GradeOfTrack
 from autograder.reports.grades import work_out_grades
 from autograder.reports.page_state import fingerprint_student
 from autograder.reports.sentences import (
@@ -38,6 +40,10 @@ from autograder.reports.sentences import (
     write_text,
 )
 
+ASK = (
+    f"Was something overlooked? Hand in a text file {FILE}, with a line for each request, such as "
+    "1.2.3: why. A person will look again."
+)
 TEMPLATES = Path(__file__).parent / "templates"
 _FRESH = 20.0  # seconds that the sums of a class are kept
 _UNTOUCHED = "No response."  # nbgrader's comment on an answer that is as it was handed out
@@ -71,9 +77,10 @@ class WriteFeedback(NbGraderPreprocessor):
         with Gradebook(names["db_url"]) as gradebook:
             lines = list(_describe(nb, blueprint, names, gradebook))
             made_from = fingerprint_student(gradebook, assignment, names["student"])
-        sums = explain_total(assignment, names["student"])
+        grade = find_grade(assignment, names["student"])
+        sums = _explain(assignment, grade) if grade else []
         title = assignment.find_notebook(names["notebook"]).title
-        late = names.get("late_penalty") or 0.0
+        late = _find_late(grade, names)
         figures = _find_figures(
             assignment.grading / "submitted" / names["student"] / names["assignment"],
             names["notebook"],
@@ -96,9 +103,10 @@ class WriteFeedback(NbGraderPreprocessor):
             "cells": [_show(cell, by_cell, figures) for cell in nb.cells],
             "notes": [str(note) for note in notes],
             "sums": sums,
+            "ask": ASK,
             "made_from": made_from,
         }
-        text = write_text(f"{assignment.title}: {title}", lines, late, sums)
+        text = write_text(f"{assignment.title}: {title}", lines, late, sums, ASK)
         outputs = resources.setdefault("outputs", {})
         outputs[f"{names['notebook']}.txt"] = text.encode()
         return nb, resources
@@ -131,24 +139,35 @@ def _describe_check(slot, grade: Grade, found: dict | None) -> Line:
     return Line(slot.grade_id, slot.exercise, score, slot.points, sentence)
 
 
-_sums: dict[tuple, tuple[float, dict[str, list[str]]]] = {}  # worked out for a class at a time
+_grades: dict[tuple, tuple[float, dict[str, GradeOfTrack]]] = {}  # worked out for a class at a time
 
 
-def explain_total(assignment: Assignment, student: str) -> list[str]:
-    """Return how a student's total comes about on their track, with every penalty."""
+def find_grade(assignment: Assignment, student: str) -> GradeOfTrack | None:
+    """Return a student's grade on their track; None while nobody has said who is on which."""
     key = assignment.grading, assignment.name
-    made, found = _sums.get(key, (float("-inf"), {}))
+    made, found = _grades.get(key, (float("-inf"), {}))
     if time.monotonic() - made > _FRESH:
         try:
             grades, _ = work_out_grades(assignment)
-            found = {grade.entry.student: _explain(assignment, grade) for grade in grades}
-        except CourseError:  # nobody has said who is on which track
+            found = {grade.entry.student: grade for grade in grades}
+        except CourseError:
             found = {}
-        _sums[key] = time.monotonic(), found
-    return found.get(student, [])
+        _grades[key] = time.monotonic(), found
+    return found.get(student)
 
 
-def _explain(assignment: Assignment, grade) -> list[str]:
+def _find_late(grade: GradeOfTrack | None, names: dict) -> float | None:
+    """Return what being late costs in this notebook, of the points as they are now.
+
+    nbgrader's own number is that of the day of grading, before anybody marked.
+    """
+    if grade is None:
+        return None if names.get("late_penalty") else 0.0
+    return sum(part.late for part in grade.parts if part.notebook == names["notebook"])
+
+
+def _explain(assignment: Assignment, grade: GradeOfTrack) -> list[str]:
+    """Return how a student's total comes about on their track, with every penalty."""
     lines = grade.explain()
     if not grade.track:
         return lines

@@ -137,9 +137,11 @@ def pack(assignment: Assignment, system: str, path: Path) -> tuple[int, list[str
 
 
 def _find_pages(assignment: Assignment, suffix: str = "html") -> dict[str, list[Path]]:
+    """Return the pages that were made for each student; nbgrader puts copies of their files there."""
+    names = [f"{plan.name}.{suffix}" for plan in assignment.notebooks]
     found: dict[str, list[Path]] = {}
     for folder in sorted((assignment.grading / "feedback").glob(f"*/{assignment.name}")):
-        pages = sorted(folder.glob(f"*.{suffix}"))
+        pages = [folder / name for name in names if (folder / name).is_file()]
         if pages:
             found[folder.parent.name] = pages
     return found

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import shutil
-from pathlib import Path
 
 from nbgrader import api
 from nbgrader.coursedir import CourseDirectory
@@ -16,8 +13,8 @@ from autograder.classroom.collect import Log
 from autograder.classroom.gradebook import find_alembic
 from autograder.classroom.history import find_place
 from autograder.classroom.migration import dropped_marks
+from autograder.classroom.roster import find_roster, remove_from_roster
 from autograder.course import Course, CourseError
-from autograder.files import replace_file
 from autograder.marking import tables
 
 
@@ -36,14 +33,15 @@ def forget(course: Course, student: str, really: bool) -> list[str]:
     places.append(find_place(course, student))
     for place in places:
         if place.exists():
-            told.append(f"deleted: {place}")
+            told.append(str(place))
             if really:
                 shutil.rmtree(place) if place.is_dir() else place.unlink()
     told += _forget_collected(course, student, really)
-    told += _forget_in_roster(grading / "roster.csv", student, really)
+    told += _forget_in_roster(course, student, really)
     told += _forget_in_gradebook(course, student, really)
     if not told:
         raise CourseError(f"Nothing is known about {student!r}.")
+    told = [f"{'deleted' if really else 'would be deleted'}: {what}" for what in told]
     exports = [*grading.glob("*.csv"), *grading.glob("*.html"), *grading.glob("*.zip")]
     named = [path for path in sorted(exports) if path.name != "roster.csv"]
     told += [
@@ -57,24 +55,19 @@ def _forget_collected(course: Course, student: str, really: bool) -> list[str]:
     for assignment in course.assignments.values():
         for log in (Log(assignment), Log(assignment, "-gradescope")):
             if log.entries.pop(student, None) is not None:
-                told.append(f"deleted: what {log.path} says about {student}")
+                told.append(f"what {log.path} says about {student}")
                 if really:
                     log.write()
     return told
 
 
-def _forget_in_roster(path: Path, student: str, really: bool) -> list[str]:
-    if not path.is_file():
-        return []
-    rows = list(csv.reader(io.StringIO(path.read_bytes().decode("utf-8-sig", "replace"))))
-    kept = [row for row in rows if student not in row]
-    if len(kept) == len(rows):
+def _forget_in_roster(course: Course, student: str, really: bool) -> list[str]:
+    assignment = next(iter(course.assignments.values()))
+    if student not in (find_roster(assignment) or {}):
         return []
     if really:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(kept)
-        replace_file(path, text.getvalue().encode())
-    return [f"deleted: the line in {path}"]
+        remove_from_roster(assignment, student)
+    return ["the line in the roster"]
 
 
 def _forget_in_gradebook(course: Course, student: str, really: bool) -> list[str]:
@@ -104,4 +97,4 @@ def _forget_in_gradebook(course: Course, student: str, really: bool) -> list[str
         except api.MissingEntry:
             pass
         gradebook.db.commit() if really else gradebook.db.rollback()
-    return [f"deleted: {count} entries in the gradebook"] if count else []
+    return [f"{count} entries in the gradebook"] if count else []

@@ -15,9 +15,10 @@ from pathlib import Path
 from autograder.classroom.accounts import Account, account_for
 from autograder.classroom.collect import Log
 from autograder.classroom.gradebook import ClassGradebook, Mark, Submission
-from autograder.classroom.roster import Entry, compare, find_roster
+from autograder.classroom.roster import Entry, compare, find_roster, find_without_track
 from autograder.course import Assignment, Course, CourseError
 from autograder.files import replace_file
+from autograder.reports.lateness import find_arrivals, say_lateness
 
 FORMATS = ("csv", "canvas", "moodle")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
@@ -81,7 +82,9 @@ class Grade:
             )
             lines += part.extra_lines
             if part.late:
-                lines.append(f"{part.notebook}: -{part.late:g} for {_in_hours(self.seconds_late)}")
+                lines.append(
+                    f"{part.notebook}: -{part.late:g} for {say_lateness(self.seconds_late)}"
+                )
         if self.collaborators:
             lines.append(
                 f"-{self.collaborators:g}: collaborators left open in {', '.join(self.untouched)}"
@@ -120,6 +123,12 @@ def work_out_grades(
     roster = find_roster(assignment)
     people, notes = _choose_people(assignment, roster, sorted(here), track)
     notes += _compare_with_gradescope(assignment, marks)
+    listed = {entry.student for entry, _ in people}
+    notes += [
+        f"{arrival.student} is late, says the learning platform, but not since when: nothing is taken off."
+        for arrival in find_arrivals(assignment, submissions, roster)
+        if arrival.called_late and arrival.student in listed
+    ]
     grades = [
         _make_grade(assignment, entry, name, marks.get(entry.student, []), untouched,
                     submissions.get(entry.student), penalise, accounts.get(entry.student))
@@ -148,9 +157,11 @@ def require_marked(grades: list[Grade]) -> None:
     said = []
     if waiting:
         answers = sum(grade.waiting for grade in waiting)
-        said.append(f"{_count_of(answers, 'answer')} of {_name_some(waiting)} not marked yet")
+        names = _name_some([grade.entry.student for grade in waiting])
+        said.append(f"{_count_of(answers, 'answer')} of {names} not marked yet")
     if broken:
-        said.append(f"the work of {_name_some(broken)} cannot be graded as it is")
+        names = _name_some([grade.entry.student for grade in broken])
+        said.append(f"the work of {names} cannot be graded as it is")
     if said:
         raise CourseError(
             f"Nothing was written, because unmarked work would count 0: {'; '.join(said)}. Mark "
@@ -158,8 +169,7 @@ def require_marked(grades: list[Grade]) -> None:
         )
 
 
-def _name_some(grades: list[Grade]) -> str:
-    names = [grade.entry.student for grade in grades]
+def _name_some(names: list[str]) -> str:
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more
 
@@ -258,17 +268,20 @@ def _choose_people(
         return [(Entry(student), chosen) for student in sorted(graded)], []
     unknown, missing = compare(roster, graded)
     notes = [f"{name} handed in but is not on the roster, and gets no grade." for name in unknown]
+    without = find_without_track(assignment, roster)
+    if without and track is None:
+        raise CourseError(
+            f"The roster says no track for {_name_some(without)}: write "
+            f"{' or '.join(assignment.course.tracks)} into the column `track` of "
+            f"{assignment.grading / 'roster.csv'}, or say --track NAME for those who have none."
+        )
     people = []
     for entry in roster.values():
         own = entry.track or (
-            next(iter(assignment.course.tracks)) if len(assignment.course.tracks) == 1 else None
+            track if entry.student in without else next(iter(assignment.course.tracks))
         )
-        if own is None and track is None:
-            raise CourseError(
-                f"The roster says no track for {entry.student}: one of {', '.join(assignment.course.tracks)}."
-            )
-        if track is None or own in (track, None):
-            people.append((entry, own or track))
+        if track is None or own == track:
+            people.append((entry, own))
     listed = {entry.student for entry, _ in people}
     notes += [f"{name} has handed in nothing, and gets 0." for name in missing if name in listed]
     return sorted(people, key=lambda pair: pair[0].student), notes
@@ -360,11 +373,6 @@ def _find_total(assignment: Assignment, track: str) -> float:
         for cell in facts["cells"]
     )
     return sum(plan.auto + plan.manual for plan in assignment.notebooks) - extra
-
-
-def _in_hours(seconds: float) -> str:
-    hours = seconds / 3600
-    return f"{hours / 24:.1f} days late" if hours >= 48 else f"{hours:.1f} hours late"
 
 
 # --------------------------------------------------------------------------------- CSV files

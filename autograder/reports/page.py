@@ -13,6 +13,7 @@ import statistics
 from collections import Counter
 
 from autograder.marking.questions import name_answer
+from autograder.reports.lateness import Arrival, say_lateness
 from autograder.reports.report import ClassFacts, ExerciseFacts, QuestionFacts
 from autograder.reports.similarity import Pair
 
@@ -91,6 +92,7 @@ def make_page(facts: ClassFacts) -> str:
         ("notes", "What was repaired or flagged", _write_notes(facts)),
         ("hand", "Written answers", _write_questions(facts)),
         ("absent", "What is not there", _write_missing(facts)),
+        ("arrivals", "When it was handed in", _write_arrivals(facts)),
         ("time", "How long grading took", _write_times(facts)),
     ]
     links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in sections)
@@ -397,12 +399,12 @@ def _write_notes(facts: ClassFacts) -> str:
         ("flag", "For a person to look at", "Nothing was flagged."),
         ("repair", "Put right, at no cost to the student", "Nothing had to be repaired."),
     ):
-        times = Counter(facts.notes)
+        times = Counter(_hide_files(facts.notes) if facts.anonymous else facts.notes)
         rows = "".join(
             f"<tr><td>{_name(facts, student, notebook)}</td><td>{_e(facts.notebooks[notebook])}</td>"
             f'<td class="wide">{_e(words)}{f" ({number} times)" if number > 1 else ""}</td></tr>'
             for (student, notebook, what, words), number in times.items()
-            if what == kind and not (facts.anonymous and "under the name" in words)
+            if what == kind
         )
         parts.append(f"<h3>{title}</h3>")
         parts.append(
@@ -413,6 +415,15 @@ def _write_notes(facts: ClassFacts) -> str:
             else f"<p>{none}</p>"
         )
     return "".join(parts)
+
+
+def _hide_files(notes: list[tuple[str, str, str, str]]) -> list[tuple[str, str, str, str]]:
+    """Leave out which files there were: people put their own names on them."""
+    return [
+        (student, notebook, kind, words.partition(":")[0] if " was graded (" in words else words)
+        for student, notebook, kind, words in notes
+        if "under the name" not in words
+    ]
 
 
 def _write_questions(facts: ClassFacts) -> str:
@@ -463,7 +474,8 @@ def _write_missing(facts: ClassFacts) -> str:
         for student, notebook in facts.missing
     ]
     items += [
-        f"<li>{_name(facts, student, notebook)}: {_e(sentence)}</li>"
+        f"<li>{_name(facts, student, notebook)}: "
+        f"{_e(f'{facts.notebooks[notebook]} cannot be read' if facts.anonymous else sentence)}</li>"
         for student, notebook, sentence in facts.unreadable
     ]
     if facts.anonymous:
@@ -474,6 +486,40 @@ def _write_missing(facts: ClassFacts) -> str:
         items += [f"<li>{_e(name)} is not on the roster</li>" for name in facts.not_on_roster]
         items += [f"<li>{_e(name)} has handed in nothing</li>" for name in facts.nothing_handed_in]
     return f"<ul>{''.join(items)}</ul>" if items else "<p>Everything is there.</p>"
+
+
+def _write_arrivals(facts: ClassFacts) -> str:
+    late = [arrival for arrival in facts.arrivals if arrival.seconds_late > 0]
+    unknown = [arrival for arrival in facts.arrivals if not arrival.moment]
+    words = [f"{_count(len(late), 'student')} handed in late, extensions counted."]
+    if unknown:
+        words.append(
+            f"Of {_count(len(unknown), 'student')} nobody says when: nothing is taken off there. A line "
+            "such as 2030-03-01 18:00:00 UTC in a file timestamp.txt beside the work says it."
+        )
+    called = sum(arrival.called_late for arrival in unknown)
+    if called:
+        words.append(f"The learning platform calls {called} of them late, but not since when.")
+    text = f"<p>{' '.join(words)}</p>"
+    if facts.anonymous:
+        return text
+    rows = "".join(
+        f"<tr><td>{_name(facts, arrival.student)}</td><td>{_e(arrival.moment or 'not known')}</td>"
+        f'<td class="wide">{_e(arrival.source)}</td><td>{_say_late(arrival)}</td></tr>'
+        for arrival in facts.arrivals
+    )
+    return (
+        f"{text}<details><summary>Everybody's moment, and who says it</summary>"
+        '<div class="scroll" tabindex="0"><table class="stack"><thead><tr><th scope="col">who</th>'
+        '<th scope="col">when</th><th scope="col" class="wide">says</th><th scope="col">late</th></tr>'
+        f"</thead><tbody>{rows}</tbody></table></div></details>"
+    )
+
+
+def _say_late(arrival: Arrival) -> str:
+    if arrival.called_late:
+        return "late, says the platform"
+    return say_lateness(arrival.seconds_late) if arrival.seconds_late else ""
 
 
 def _write_times(facts: ClassFacts) -> str:

@@ -21,6 +21,7 @@ from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
 from autograder.grading.grade import read_result
 from autograder.reports.examples import find_codes, make_anonymous
+from autograder.reports.lateness import Arrival, find_arrivals
 from autograder.reports.similarity import Pair, Work, find_pairs, read_work
 from autograder.terminal import track
 
@@ -88,6 +89,7 @@ class ClassFacts:
     not_on_roster: list[str]
     nothing_handed_in: list[str]
     isolation: list[str]
+    arrivals: list[Arrival]
 
 
 def write_report(assignment: Assignment, path: Path, anonymous: bool = False) -> None:
@@ -103,6 +105,7 @@ def gather(assignment: Assignment, path: Path, anonymous: bool = False) -> Class
     blueprints = load_blueprints(assignment)
     with ClassGradebook(assignment) as gradebook:
         marks = gradebook.read_marks()
+        submissions = gradebook.read_submissions()
         graded = {
             student: gradebook.find_folders(student)[1] for student in {m.student for m in marks}
         }
@@ -134,10 +137,16 @@ def gather(assignment: Assignment, path: Path, anonymous: bool = False) -> Class
         (account.student, account.sentence) for account in accounts.values() if account.troubles
     ]
     if anonymous:
-        facts.not_gradable = [("a student", words) for _, words in facts.not_gradable]
+        why = "the page with names says why"  # by files, on which people put their own names
+        facts.not_gradable = [("a student", why) for _ in facts.not_gradable]
     here = {account.student for account in accounts.values() if account.handed_in}
     nothing = sorted(set(accounts) - here - set(graded))
     roster = find_roster(assignment)
+    facts.arrivals = [
+        arrival
+        for arrival in find_arrivals(assignment, submissions, roster)
+        if arrival.student in graded
+    ]
     if roster is not None:
         facts.not_on_roster, missing = compare(roster, list(here | set(graded)))
         nothing = sorted({*nothing, *missing})
@@ -192,6 +201,7 @@ def _start(
         not_on_roster=[],
         nothing_handed_in=[],
         isolation=[],
+        arrivals=[],
     )
 
 

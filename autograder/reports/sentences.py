@@ -73,10 +73,14 @@ def describe_answer(
 
 
 def write_text(
-    title: str, lines: list[Line], late_penalty: float = 0.0, sums: list[str] | None = None
+    title: str,
+    lines: list[Line],
+    late: float | None = 0.0,
+    sums: list[str] | None = None,
+    ask: str = "",
 ) -> str:
     """Return the card as plain text, for an e-mail."""
-    out = [title, "=" * len(title), "", describe_total(lines, late_penalty), ""]
+    out = [title, "=" * len(title), "", describe_total(lines, late), ""]
     for line in lines:
         points = "open" if line.score is None else f"{line.score:g}"
         out.append(f"{line.name}: {points} of {line.max_score:g}")
@@ -87,21 +91,27 @@ def write_text(
             out += [part for words in line.comment.splitlines() for part in _wrap(f"> {words}")]
         out.append("")
     if sums:
-        out += ["How the total adds up", *(part for line in sums for part in _wrap(line))]
+        out += ["How the total adds up", *(part for line in sums for part in _wrap(line)), ""]
+    out += textwrap.wrap(ask, 76)
     return "\n".join(out).rstrip() + "\n"
 
 
-def describe_total(lines: list[Line], late_penalty: float = 0.0) -> str:
-    """Say the sum; what nobody has read yet is not counted as lost."""
+def describe_total(lines: list[Line], late: float | None = 0.0) -> str:
+    """Say the sum; what nobody has read yet is not counted as lost.
+
+    `late` is what is taken off the total for being late; None where nobody can say yet how much.
+    """
     read = [line for line in lines if line.score is not None]
     waiting = [line for line in lines if line.score is None]
-    score = sum(line.score for line in read) - late_penalty
-    words = f"{max(score, 0):g} of {sum(line.max_score for line in read):g} points"
+    words = (
+        f"{sum(line.score for line in read):g} of {sum(line.max_score for line in read):g} points"
+    )
     if waiting:
         open_points = sum(line.max_score for line in waiting)
         words += f" so far; {_count(waiting)} worth {open_points:g} points not read yet"
-    if late_penalty:
-        words += f"; {late_penalty:g} points were taken off because it came late"
+    if late != 0:
+        number = "" if late is None else f"{late:g} "
+        words += f"; {number}points are taken off the total because it came late"
     return words + "."
 
 

@@ -15,6 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from autograder import terminal
 from autograder.__main__ import main, make_parser
+from autograder.course import CourseError
 from autograder.terminal import show_bar, track
 
 
@@ -67,6 +68,15 @@ def test_every_command_that_takes_a_while_has_a_bar():
     commands = make_parser()._subparsers._group_actions[0].choices
     silent = {name for name, parser in commands.items() if not parser.get_default("bar")}
     assert silent == own
+
+
+def test_grading_shows_a_bar_before_there_is_a_plan():
+    def stop(*_, **__):
+        raise CourseError("enough")
+
+    with at_a_terminal() as (screen, _), mock.patch("autograder.classroom.run.grade_class", stop):
+        assert main(["grade"]) == 1
+    assert "getting ready" in screen.getvalue()
 
 
 @pytest.mark.parametrize(

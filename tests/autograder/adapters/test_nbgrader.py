@@ -2,7 +2,10 @@
 
 import json
 import shutil
+import sys
+import warnings
 from pathlib import Path
+from unittest import mock
 
 import nbformat
 import pytest
@@ -319,3 +322,15 @@ def test_a_file_that_nobody_can_read_stops_neither_settings_nor_class(tmp_path, 
         for path in graded.glob(f"*/attention/{blueprint.name}.ipynb")
     }
     assert scores == {"ada": FULL, "mallory": 0, "trudy": 0}
+
+
+def test_warnings_of_libraries_stay_out_of_the_terminal(tmp_path, blueprint):
+    """SQLAlchemy warns of how nbgrader records a student's first submission."""
+    place = tmp_path / "submitted" / "ada" / "attention"
+    place.mkdir(parents=True)
+    (place / f"{blueprint.name}.ipynb").write_text(nbformat.writes(fill_in(blueprint, {})))
+    with warnings.catch_warnings(record=True) as caught, mock.patch.object(sys, "warnoptions", []):
+        warnings.simplefilter("always")
+        done = run_nbgrader("autograde", "attention", COURSE_GRADING=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert [str(one.message) for one in caught if "nbgrader" in one.filename] == []

@@ -6,6 +6,7 @@ import os
 import zipfile
 from datetime import UTC, datetime
 
+import nbformat
 import pytest
 
 from autograder.blueprint import load_blueprints
@@ -13,6 +14,7 @@ from autograder.classroom.collect import Log, collect
 from autograder.classroom.gradebook import Mark
 from autograder.classroom.roster import read_roster
 from autograder.course import CourseError
+from autograder.demo.personas import fill_in, solve_all
 from autograder.intake.arrivals import find_students, settle
 from autograder.reports.grades import _compare_with_gradescope
 from tests.autograder.classroom.classes import grading_into
@@ -204,6 +206,45 @@ def test_the_moment_of_the_download_is_nobodys_moment_of_handing_in(enrolled, tm
     done = run_autograder("collect", canvas, COURSE_GRADING=str(folder))
     assert done.returncode == 0 and "calls work of alund late" in done.stdout
     assert "when is not known" in done.stdout and "timestamp.txt" not in names(folder, "alund")
+
+
+def test_canvas_numbers_stay_where_they_tell_two_files_apart(enrolled, tmp_path):
+    """Whatever their order in the zip, -10 is later than -9; alone, a number is Canvas's own count."""
+    folder, assignment = enrolled
+    collect(assignment, [pack(tmp_path / "canvas.zip", {
+        "lundada_101_7001_work-9.zip": "nine",
+        "lundada_101_7002_work-10.zip": "ten",
+        "lundada_101_7003_test_predictions-3.csv": "table",
+    })])  # fmt: skip
+    assert names(folder, "alund") == ["test_predictions.csv", "work-10.zip", "work-9.zip"]
+
+
+def test_only_work_that_counts_can_be_late(enrolled, tmp_path):
+    """A blank notebook or a request after the deadline does not make good work late."""
+    folder, assignment = enrolled
+    kit = load_blueprints(assignment)
+    good = nbformat.writes(fill_in(kit[FIRST], solve_all(kit[FIRST])))
+    other = nbformat.writes(fill_in(kit[FIRST], {"q_select_first": "q_select_first = 1"}))
+    blank = nbformat.writes(fill_in(kit[FIRST], {}))
+    start = "Attention_alund_attempt_2030-0"
+    for moment, name, content in (
+        ("3-01-09-00-00", f"{FIRST}.ipynb", good),
+        ("3-09-09-00-00", f"{FIRST}.ipynb", blank),
+        ("4-09-09-00-00", "regrade_request.txt", "1.2.3: please"),
+    ):
+        collect(assignment, [pack(tmp_path / "b.zip", {f"{start}{moment}_{name}": content})])
+        settle(folder / "submitted" / "alund" / "attention", kit)
+        expected = datetime(2030, 3, 1, 9).astimezone(UTC)
+        assert stamp(folder, "alund") == f"{expected:%Y-%m-%d %H:%M:%S} UTC", name
+    late = pack(tmp_path / "b.zip", {f"{start}5-01-09-00-00_{FIRST}.ipynb": other})
+    collect(assignment, [late])
+    assert stamp(folder, "alund").startswith("2030-05-01"), "new work counts, and is late"
+    canvas = pack(tmp_path / "c.zip", {f"lundada_LATE_101_7001_{FIRST}.ipynb": good.replace("10 *", "11 *")},
+                  when=(2031, 1, 1, 0, 0, 0))  # fmt: skip
+    collect(assignment, [canvas])
+    assert "timestamp.txt" not in names(folder, "alund"), (
+        "it counts now, and nobody says when it came"
+    )
 
 
 @pytest.mark.parametrize(

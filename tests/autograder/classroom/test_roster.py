@@ -8,7 +8,7 @@ from autograder.__main__ import main
 from autograder.classroom.roster import Entry, compare, read_roster
 from autograder.course import CourseError
 from tests.autograder.classroom.classes import read_gradebook
-from tests.conftest import ROOT
+from tests.conftest import ROOT, run_autograder
 
 GOOD = (
     "student,name,track,extension_days,email\n"
@@ -84,3 +84,13 @@ def test_the_command_tells_and_writes_names_to_the_gradebook(tmp_path, monkeypat
     assert main(["roster", str(file)]) == 1
     assert "no track 'nobody'" in capsys.readouterr().err
     assert (tmp_path / "roster.csv").read_text("utf-8") == GOOD, "the old one stays"
+
+
+def test_who_has_no_track_is_said_by_the_roster_and_by_the_grades(tmp_path):
+    (tmp_path / "class.csv").write_text("student,track\nada,graduate\nben,\ncleo,\n")
+    told = run_autograder("roster", tmp_path / "class.csv", COURSE_GRADING=str(tmp_path)).stdout
+    assert "2 of 3 students have no track yet: write undergraduate or graduate into" in told
+    refused = run_autograder("grades", COURSE_GRADING=str(tmp_path))
+    assert refused.returncode == 1 and "no track for ben, cleo: write" in refused.stderr
+    told = run_autograder("grades", "--track", "undergraduate", COURSE_GRADING=str(tmp_path)).stdout
+    assert "cleo" in told and "ada" not in told

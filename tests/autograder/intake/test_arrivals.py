@@ -6,6 +6,8 @@ import zipfile
 import nbformat
 import pytest
 
+from autograder.classroom.accounts import account_for
+from autograder.course import load_assignment
 from autograder.demo.personas import fill_in, solve_all
 from autograder.exercises.attention.leaderboard import TestSet as Known
 from autograder.exercises.attention.leaderboard import collect_test_sets, count_again
@@ -13,6 +15,7 @@ from autograder.grading.paths import find_jobs
 from autograder.intake.arrivals import settle
 from autograder.intake.colab_export import NOTE
 from course_utils.sentiment.sources import load_own_splits
+from tests.conftest import ROOT
 from tests.journey.forms import export_py, write, write_predictions
 
 
@@ -44,6 +47,7 @@ def test_a_zip_is_unpacked_once_and_again_when_a_new_one_comes(folder, blueprint
     assert "handed in under the name Copy of homework.ipynb" in str(settled.notes)
     assert "10 * K[0]" in path.read_text("utf-8") and (folder / "test_predictions.csv").is_file()
     before = path.stat().st_mtime_ns
+    assert before == (10**9 - 50) * 10**9, "as old as the zip, so that a newer one counts before it"
     assert settle(folder, blueprints) == settled
     assert path.stat().st_mtime_ns == before
     changed = fill_in(blueprint, {"q_select_first": "q_select_first = 1"})
@@ -158,3 +162,22 @@ def test_a_zip_in_a_zip_is_named(tmp_path, blueprints):
     assert job.problem == (
         "outer.zip holds no notebook (.ipynb) but another zip (inner.zip): unpack that one."
     )
+
+
+def test_a_file_of_any_kind_is_handed_in_and_nobody_vanishes(tmp_path, monkeypatch):
+    """What is no notebook is for a person to look at, not 0; only an empty folder is nothing."""
+    monkeypatch.setenv("COURSE_GRADING", str(tmp_path))
+    for name in ("zoe/work.rar", "xia/atention/work.rar", "yan/attention/essay.docx",
+                 "wim/essay.docx", "wim/attention_at_work/notes.txt"):  # fmt: skip
+        path = tmp_path / "submitted" / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"no notebook")
+    (tmp_path / "submitted" / "vic").mkdir()
+    for _ in range(2):  # looking changes nothing
+        found = account_for(load_assignment("attention", ROOT))
+        told = {name: account.sentence for name, account in found.items() if account.handed_in}
+        assert set(told) == {"xia", "yan", "zoe"}
+        assert all("work.rar" in told[name] for name in ("xia", "zoe"))
+        assert "essay.docx" in told["yan"] and not any(
+            account.gradable for account in found.values()
+        )

@@ -105,6 +105,9 @@ def test_a_later_zip_with_one_notebook_leaves_the_others_alone(place, kit):
     gathered = gather(place, kit, place.parent / "scratch")
     assert set(gathered.pieces) == {FIRST, SECOND}
     assert gathered.flags[SECOND] == [], "the same work twice is no question"
+    pack(place / "0.zip", {f"{SECOND}.ipynb": worked(kit, SECOND, attn_softmax="x = 1")}, time=1)
+    (flag,) = choose(place, kit)[1]
+    assert flag.startswith("there are 2 versions") and "not 0.zip" in flag and "1.zip" not in flag
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,9 @@ def test_the_total_does_not_count_what_nobody_has_read():
     lines = [Line("a", "a", 2.0, 2.0, "x"), Line("b", "b", None, 3.0, "y")]
     assert describe_total(lines) == "2 of 2 points so far; 1 answer worth 3 points not read yet."
     assert describe_total(lines[:1], 0.5) == (
-        "1.5 of 2 points; 0.5 points were taken off because it came late."
+        "2 of 2 points; 0.5 points are taken off the total because it came late."
+    )
+    assert describe_total(lines[:1], None).endswith(
+        "; points are taken off the total because it came late."
     )
     assert "b: open of 3" in write_text("T", lines)

@@ -10,7 +10,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from autograder.marking.desk import Desk, Judgement
 from autograder.marking.requests import FILE, find_code, find_open
 from tests.autograder.classroom.classes import grading_into
-from tests.conftest import ROOT, run_autograder
+from tests.conftest import FULL, ROOT, run_autograder
 
 
 @pytest.fixture
@@ -23,7 +23,8 @@ def folder(graded, tmp_path):
 def test_history_tells_what_was_graded_and_why(folder):
     done = run_autograder("history", "ada", COURSE_GRADING=str(folder))
     assert done.returncode == 0, done.stderr
-    assert "ada: 1_query_crafting, graded for the first time: 12 of 12" in done.stdout
+    expected = f"ada: 1_query_crafting, graded for the first time: {FULL:g} of {FULL:g}"
+    assert expected in done.stdout
     done = run_autograder("history", "nobody", COURSE_GRADING=str(folder))
     assert done.returncode == 1 and "Nothing is known about 'nobody'" in done.stderr
 
@@ -56,11 +57,34 @@ def test_a_request_is_on_the_desks_list_until_it_is_answered(folder):
     assert "me gave 1 for answer_1_2_3" in done.stdout
 
 
+def test_a_later_request_counts_beside_the_earlier_one(folder):
+    """Collecting overwrites nothing, so the second file has its time in its name."""
+    place = folder / "submitted" / "ada" / "attention"
+    (place / FILE).write_text("1.2.3: once\n")
+    (place / "regrade_request (2030-03-09 12.00.00).txt").write_text("1.2.1: twice\n")
+    (place / "regrade_request-link.txt").symlink_to(folder / "roster.csv")
+    done = run_autograder("history", "ada", COURSE_GRADING=str(folder))
+    assert "look again at Answer 1.2.3: once" in done.stdout
+    assert "look again at Answer 1.2.1: twice" in done.stdout and "graduate" not in done.stdout
+
+
+@pytest.mark.parametrize("form", ["semicolons", "utf-16"])
+def test_forgetting_finds_the_line_in_a_roster_of_any_form(folder, form):
+    text = "student,name,track\nada,Ada Lund,graduate\nben,Ben Weiss,graduate\n"
+    if form == "semicolons":
+        text = text.replace(",", ";")
+    (folder / "roster.csv").write_bytes(text.encode("utf-16" if form == "utf-16" else "utf-8"))
+    run_autograder("forget", "ada", "--yes", COURSE_GRADING=str(folder))
+    left = (folder / "roster.csv").read_bytes().replace(b"\0", b"")
+    assert b"Ben" in left and b"Lund" not in left
+
+
 def test_forgetting_leaves_nothing(folder):
     elsewhere = folder / "collected" / "attention-gradescope.json"
     elsewhere.parent.mkdir(exist_ok=True)
     elsewhere.write_text('{"ada": {"score": 1, "time": "", "submission": "s"}}')
     said = run_autograder("forget", "ada", COURSE_GRADING=str(folder))
+    assert "\ndeleted:" not in said.stdout and "would be deleted: " in said.stdout
     assert "Nothing was deleted" in said.stdout and (folder / "submitted" / "ada").is_dir()
     done = run_autograder("forget", "ada", "--yes", COURSE_GRADING=str(folder))
     assert done.returncode == 0, done.stderr

@@ -146,6 +146,26 @@ def test_anonymous_leaves_every_name_out(folder, tmp_path):
     assert "student 7" in text and all(link.startswith("#") for link in Reader(text).links)
 
 
+def test_anonymous_names_no_file_either(graded, tmp_path):
+    """People put their own names on files."""
+    folder = tmp_path / "grading"
+    shutil.copytree(graded[0], folder, symlinks=True)
+    place = folder / "submitted" / "ada" / "attention"
+    work = (place / f"{NOTEBOOK}.ipynb").read_text("utf-8")
+    (place / f"Lovelace {NOTEBOOK}.ipynb").write_text(work.replace("q_select_first = ", "x = "))
+    (folder / "submitted" / "eve" / "attention").mkdir(parents=True)
+    (folder / "submitted" / "eve" / "attention" / "Lovelace.zip").write_bytes(b"no zip")
+    grade_class(folder, notebooks=[NOTEBOOK])
+    texts = []
+    for options in ((), ("--anonymous",)):
+        path = tmp_path / f"report{len(options)}.html"
+        run_autograder("report", *options, "--output", path, COURSE_GRADING=str(folder))
+        texts.append(path.read_text("utf-8"))
+    assert "Lovelace.zip" in texts[0] and f"Lovelace {NOTEBOOK}" in texts[0]
+    assert "Lovelace" not in texts[1]
+    assert f"there are 2 versions of {NOTEBOOK}" in texts[1] and "not gradable" in texts[1]
+
+
 def test_without_grades_there_is_a_sentence(tmp_path):
     done = run_autograder("report", COURSE_GRADING=str(tmp_path))
     assert done.returncode == 1 and "Nothing is graded yet" in done.stderr
