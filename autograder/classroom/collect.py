@@ -61,7 +61,7 @@ class Piece:
 
     @property
     def from_canvas(self) -> bool:
-        return self.keys[:1] != () and self.keys[0].startswith("lms:")
+        return bool(self.keys) and self.keys[0].startswith("lms:")
 
 
 @dataclass

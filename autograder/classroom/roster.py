@@ -249,7 +249,10 @@ def remove_from_roster(assignment: Assignment, student: str) -> None:
     place = assignment.grading / "roster.csv"
     roster = read_roster(place, assignment)
     del roster[student]
-    replace_file(place, _write(roster)) if roster else place.unlink()
+    if roster:
+        replace_file(place, _write(roster))
+    else:
+        place.unlink()
 
 
 def _write(roster: dict[str, Entry]) -> bytes:

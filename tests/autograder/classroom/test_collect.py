@@ -18,7 +18,7 @@ from autograder.demo.personas import fill_in, solve_all
 from autograder.intake.arrivals import find_students, settle
 from autograder.reports.grades import _compare_with_gradescope
 from tests.autograder.classroom.classes import grading_into
-from tests.autograder.intake.odd_students import FIRST, make_odd_students, put
+from tests.autograder.intake.odd_students import FIRST, make_odd_students, put, read_scores
 from tests.conftest import run_autograder
 
 CANVAS = (
@@ -333,12 +333,10 @@ def test_gradescopes_points_come_back_for_each_of_a_group(enrolled, tmp_path):
 # ------------------------------------------------------------------------- the odd students again
 
 
-@pytest.mark.parametrize("system", ["moodle", "canvas"])
-def test_odd_students_through_a_download(grading, tmp_path, system):
-    """What is chosen is what `grade` chooses for the same files: their scores are tested there."""
+def collect_odd_students(grading, tmp_path, system):
+    """Have the odd students' files come in a download; return those whose work can be graded."""
     folder, assignment = grading
-    kit = load_blueprints(assignment)
-    students = [s for s in make_odd_students(kit) if s.earns]
+    students = [s for s in make_odd_students(load_blueprints(assignment)) if s.earns]
     roster, files = ["student,name,lms_id"], {}
     for number, student in enumerate(students, start=100):
         roster.append(f"{student.name},First {student.name},{number}")
@@ -358,6 +356,18 @@ def test_odd_students_through_a_download(grading, tmp_path, system):
     (folder / "roster.csv").write_text("\n".join(roster), "utf-8")
     done = collect(assignment, [pack(tmp_path / "all.zip", files)])
     assert not done.unmatched and not done.problems
+    return students
+
+
+systems = pytest.mark.parametrize("system", ["moodle", "canvas"])
+
+
+@systems
+def test_odd_students_through_a_download(grading, tmp_path, system):
+    """What is chosen is what `grade` chooses for the same files."""
+    folder, assignment = grading
+    kit = load_blueprints(assignment)
+    students = collect_odd_students(grading, tmp_path, system)
     strays = find_students(assignment)
     for student in students:
         place = folder / "submitted" / student.name / "attention"
@@ -372,3 +382,16 @@ def test_odd_students_through_a_download(grading, tmp_path, system):
             name.endswith(".zip") for name in names(folder, student.name)
         )
         assert dated or not os.path.exists(place / "timestamp.txt"), "Canvas does not say when"
+
+
+@pytest.mark.soak
+@systems
+def test_odd_students_get_what_they_earned_through_a_download(grading, tmp_path, system):
+    folder, _ = grading
+    students = collect_odd_students(grading, tmp_path, system)
+    done = run_autograder("grade", "--json", "--notebook", FIRST, COURSE_GRADING=str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    scores = read_scores(folder)
+    assert {s.name: scores[s.name, FIRST] for s in students} == {
+        s.name: s.earns[FIRST] for s in students
+    }

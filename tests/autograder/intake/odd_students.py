@@ -8,6 +8,7 @@ import zipfile
 from dataclasses import dataclass, field
 
 import nbformat
+from nbgrader.api import Gradebook
 
 from autograder.demo.personas import fill_in, solve_all, strip_metadata
 
@@ -109,3 +110,14 @@ def put_all(students, submitted):
     shutil.rmtree(submitted, ignore_errors=True)
     for student in students:
         put(student, submitted / student.name)
+
+
+def read_scores(grading):
+    """Return the automatic points in the gradebook, by student and notebook."""
+    found = {}
+    with Gradebook(f"sqlite:///{grading / 'gradebook.db'}", "attention-course") as gradebook:
+        for submission in gradebook.assignment_submissions("attention"):
+            for notebook in submission.notebooks:
+                key = submission.student.id, notebook.name
+                found[key] = sum(grade.auto_score or 0 for grade in notebook.grades)
+    return found

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from nbgrader.api import Gradebook
 
 from autograder.blueprint import load_blueprints
-from tests.autograder.intake.odd_students import FIRST, make_odd_students, put_all
+from tests.autograder.intake.odd_students import FIRST, make_odd_students, put_all, read_scores
 from tests.conftest import grade, run_autograder, run_nbgrader
 
 
@@ -22,17 +21,6 @@ def students(kit):
 
 def test_there_are_22_of_them(students):
     assert len({student.name for student in students}) == 22
-
-
-def read_scores(grading):
-    """Return the automatic points in the gradebook, by student and notebook."""
-    found = {}
-    with Gradebook(f"sqlite:///{grading / 'gradebook.db'}", "attention-course") as gradebook:
-        for submission in gradebook.assignment_submissions("attention"):
-            for notebook in submission.notebooks:
-                key = submission.student.id, notebook.name
-                found[key] = sum(grade.auto_score or 0 for grade in notebook.grades)
-    return found
 
 
 def test_the_class_as_a_whole(students, tmp_path):
