@@ -15,12 +15,14 @@ from autograder.course import Assignment, CourseError, load_assignment
 from autograder.exercises import find_leaderboard
 from autograder.files import replace_file
 from autograder.grading.paths import grade_paths
+from autograder.kernel.cgroup import find_memory_limit
 from autograder.opener import walk
 from autograder.plain_text import clean_words, one_line
 from autograder.reports.sentences import describe_check, list_details
 
 ASSIGNMENT = "assignment"  # the file that says which one this zip grades
 TEST_SETS = "test_sets.json"  # what its leaderboard knows
+SMALLEST_MEMORY = 1000 << 20  # bytes; three solved notebooks take 960 MB at the peak
 _LONGEST_OUTPUT = 8000  # characters of one test
 _SORRY = (
     "Your work has arrived, but it could not be graded here. You need not do anything: your "
@@ -32,14 +34,25 @@ def main(root: Path) -> None:
     """Grade `root/submission` and write `root/results/results.json`."""
     started = time.monotonic()
     try:
+        _expect_enough_memory(find_memory_limit())
         name = (Path.cwd() / ASSIGNMENT).read_text("utf-8").strip()
         assignment = load_assignment(name, Path.cwd())
         results = grade_submission(assignment, root / "submission")
     except BaseException as problem:  # even then there is something to read
         results = {"score": 0.0, "output": _SORRY, "tests": [], "stdout_visibility": "hidden"}
-        print(f"autograder: {type(problem).__name__}: {one_line(str(problem))}", file=sys.stderr)
+        kind = "" if isinstance(problem, CourseError) else f"{type(problem).__name__}: "
+        print(f"autograder: {kind}{one_line(str(problem))}", file=sys.stderr)
     results["execution_time"] = round(time.monotonic() - started)
     write_results(root / "results" / "results.json", results)
+
+
+def _expect_enough_memory(limit: int | None) -> None:
+    """Refuse a container in which the system would end kernels, and honest work would lose its points."""
+    if limit is not None and limit < SMALLEST_MEMORY:
+        raise CourseError(
+            f"this container has {limit >> 20} MB of memory and grading needs {SMALLEST_MEMORY >> 20} MB, so nothing "
+            "was graded. Choose 1.5 GB under the assignment's container specifications and run the autograder again."
+        )
 
 
 def write_results(path: Path, results: dict) -> None:

@@ -1,5 +1,7 @@
 """A control group (version 2) for each kernel, where the system lets us make one: memory, processes.
 
+And the limit that the grader itself has been given by whoever made its container.
+
 A group is made beside the grader's own, where its parent hands out both controllers and we may write; that is
 so below systemd, for root and for services of a user. Elsewhere a kernel is watched alone (`watch.py`).
 """
@@ -13,6 +15,7 @@ from pathlib import Path
 from autograder.files import explain_os_error
 
 _NEEDED = ("memory", "pids")
+_UNLIMITED = 1 << 60  # version 1 writes "no limit" as a number near 2**63
 
 
 def find_place(proc: Path = Path("/proc/self")) -> tuple[Path | None, str]:
@@ -39,6 +42,30 @@ def find_place(proc: Path = Path("/proc/self")) -> tuple[Path | None, str]:
     if not all(os.access(path, os.W_OK) for path in (place, place / "cgroup.procs")):
         return None, f"{place} may not be written to"
     return place, ""
+
+
+def find_memory_limit(proc: Path = Path("/proc/self")) -> int | None:
+    """Return how many bytes this process and its like may use in all; None if no group limits them."""
+    try:
+        mounts = [line.split() for line in (proc / "mounts").read_text().splitlines()]
+        groups = [line.split(":", 2) for line in (proc / "cgroup").read_text().splitlines()]
+    except OSError:
+        return None
+    limits = []
+    for _, where, kind, options, *_ in mounts:
+        if kind == "cgroup2":
+            name, own = "memory.max", [path for number, _, path in groups if number == "0"]
+        elif kind == "cgroup" and "memory" in options.split(","):
+            name = "memory.limit_in_bytes"
+            own = [path for _, names, path in groups if "memory" in names.split(",")]
+        else:
+            continue
+        top = Path(where)
+        inner = top / (own[0].lstrip("/") if own else "")
+        for folder in (inner, *(parent for parent in inner.parents if parent.is_relative_to(top))):
+            with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+                limits.append(int((folder / name).read_text()))
+    return min((limit for limit in limits if limit < _UNLIMITED), default=None)
 
 
 class Group:

@@ -69,6 +69,30 @@ def test_a_folder_on_the_disk_is_counted(tmp_path):
     assert watch.find_excess(budget) == "disk"
 
 
+def test_the_limit_of_a_container_is_read_from_either_version(tmp_path):
+    """The tightest of all groups around the process, on folders that look like the system's."""
+    inner = tmp_path / "groups" / "pod" / "box"
+    inner.mkdir(parents=True)
+    top = tmp_path / "groups"
+    (tmp_path / "cgroup").write_text("4:cpu,memory:/pod/box\n0::/pod/box\n")
+    for kind, name, unlimited in (
+        ("cgroup2 rw", "memory.max", "max"),
+        ("cgroup rw,memory", "memory.limit_in_bytes", "9223372036854771712"),
+    ):
+        (tmp_path / "mounts").write_text(f"proc /proc proc rw 0 0\ncgroup {top} {kind} 0 0\n")
+        assert cgroup.find_memory_limit(tmp_path) is None
+        (inner / name).write_text(unlimited)
+        assert cgroup.find_memory_limit(tmp_path) is None
+        (inner.parent / name).write_text("805306368\n")
+        assert cgroup.find_memory_limit(tmp_path) == 768 << 20
+        (inner / name).write_text("5000\n")
+        assert cgroup.find_memory_limit(tmp_path) == 5000
+    (tmp_path / "cgroup").write_text("4:cpu,memory:/not/seen/here\n0::/not/seen/here\n")
+    (top / "memory.limit_in_bytes").write_text("7000")
+    assert cgroup.find_memory_limit(tmp_path) == 7000
+    assert cgroup.find_memory_limit(tmp_path / "nowhere") is None
+
+
 def test_a_control_group_is_made_where_memory_and_processes_are_handed_out(tmp_path):
     """On folders that look like the system's; where there are real ones, kernels run in them."""
     proc, place = tmp_path / "proc", tmp_path / "groups" / "users"
