@@ -6,13 +6,16 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import nbformat
 import pytest
 
 from autograder.__main__ import main
-from autograder.adapters.gradescope_run import grade_submission
+from autograder.adapters.gradescope_run import SMALLEST_MEMORY, grade_submission
+from autograder.blueprint import load_blueprints
 from autograder.course import load_assignment
+from autograder.demo.personas import fill_in, solve_all
 from autograder.reports.sentences import describe_check
 from tests.autograder.intake.test_unzip import make_bomb
 from tests.conftest import grade, without_build
@@ -262,6 +265,55 @@ def test_a_bomb_gets_a_sentence(container, tmp_path):
     results = grade_submission(find_own(container), tmp_path)
     assert results["score"] == 0 and len(results["tests"]) == 23
     assert "a.zip would unpack to more than 400 MB" in results["tests"][0]["output"]
+
+
+@pytest.fixture
+def memory_group():
+    """Return a function that runs a command with so much memory and returns the peak; root's, in MB."""
+    version_1 = Path("/sys/fs/cgroup/memory")
+    top = version_1 if version_1.is_dir() else Path("/sys/fs/cgroup")
+    names = (
+        ("memory.limit_in_bytes", "memory.max_usage_in_bytes")
+        if top == version_1
+        else ("memory.max", "memory.peak")
+    )
+    folder = top / "gradescope-test"
+    try:
+        folder.mkdir()
+        (folder / names[0]).write_text(str(2**30))
+    except OSError as problem:
+        folder.is_dir() and folder.rmdir()
+        pytest.skip(f"no group of our own can limit memory here: {problem}")
+
+    def run(root, megabytes):
+        (folder / names[0]).write_text(str(megabytes << 20))
+        join = f"echo $$ > {folder}/cgroup.procs; exec bash {root}/source/run_autograder"
+        done = subprocess.run(
+            ["bash", "-c", join],
+            cwd="/", env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "AUTOGRADER_ROOT": str(root)},
+            capture_output=True, text=True, timeout=400,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return int((folder / names[1]).read_text()) >> 20, done.stderr
+
+    yield run
+    folder.rmdir()
+
+
+@pytest.mark.soak
+def test_three_solved_notebooks_fit_the_memory_that_gradescope_is_asked_for(
+    container, assignment, memory_group
+):
+    """README says how much is needed; this is where the number comes from (`pytest -s` shows it)."""
+    fill(container)
+    for name, blueprint in load_blueprints(assignment).items():
+        write(container / "submission" / f"{name}.ipynb", fill_in(blueprint, solve_all(blueprint)))
+    _, told = memory_group(container, 768)
+    assert read_results(container)["score"] == 0 and "has 768 MB" in told
+    peak, _ = memory_group(container, SMALLEST_MEMORY >> 20)
+    print(f"peak {peak} MB")
+    results = read_results(container)
+    assert results["score"] == sum(test.get("max_score", 0) for test in results["tests"]) > 0
 
 
 @pytest.mark.parametrize("fault", ["no python", "too slow"])
