@@ -511,13 +511,15 @@ def _make_diary_model(diary, inputs):
     return model
 
 
-def classify_with(inputs, ids, training):
-    """Return the logits, as an array (N, 2), that the trial's model would have for token ids."""
+def classify_with(inputs, texts, training):
+    """Return the logits, an array (N, 2) each, that the trial's model would have for lots of token ids."""
     model = _make_diary_model(Diary(), inputs)
     model.train(training)
-    ids = torch.as_tensor(ids).long()
     with torch.set_grad_enabled(training):
-        return model._classify(ids, (ids != PAD).long()).detach().numpy()
+        return [
+            model._classify(ids, (ids != PAD).long()).detach().numpy()
+            for ids in (torch.as_tensor(lot).long() for lot in texts)
+        ]
 
 
 def _make_loader(ids, labels, batch_size, shuffle=False):

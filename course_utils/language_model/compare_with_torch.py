@@ -10,9 +10,10 @@ import torch.nn.functional as F
 
 from course_utils.checks import attention
 from course_utils.checks.findings import CheckFailed
+from course_utils.runtime import profile
 
-_SHAPE = (1, 1024, 48)  # (B, T, C) of what is compared: long, where (T, T) weights hurt
-_HEADS = 3
+_TOKENS = {"quick": 64, "laptop": 1024, "gpu": 1024}  # long, where (T, T) weights hurt
+_WIDTH, _HEADS = 48, 3
 _REPEATS = 5
 
 
@@ -29,7 +30,8 @@ def show_parity(self_attention: Callable, split_heads: Callable, merge_heads: Ca
 
     device = getattr(self_attention, "__globals__", {}).get("DEVICE", "cpu")
     dice = torch.Generator().manual_seed(0)
-    Q, K, V = (torch.randn(_SHAPE, generator=dice).to(device) for _ in range(3))  # (B, T, C)
+    T = _TOKENS[profile()]
+    Q, K, V = (torch.randn(1, T, _WIDTH, generator=dice).to(device) for _ in range(3))  # (B, T, C)
 
     def ours(causal: bool) -> torch.Tensor:
         return self_attention(Q, K, V, n_heads=_HEADS, causal=causal)
@@ -42,11 +44,10 @@ def show_parity(self_attention: Callable, split_heads: Callable, merge_heads: Ca
         difference = (ours(causal) - theirs(causal)).abs().max().item()
         verdict = "the same, to rounding" if difference < 1e-4 else "NOT the same"
         print(f"causal={causal!s:5}  largest difference {difference:.1e}: {verdict}")
-    B, T, _ = _SHAPE
-    megabytes = B * _HEADS * T * T * 4 / 1e6
+    megabytes = _HEADS * T * T * 4 / 1e6
     print(
         f"time per call with {T:,} tokens: yours {_clock(ours):.1f} ms, PyTorch's "
-        f"{_clock(theirs):.1f} ms; one table of weights takes {megabytes:.0f} MB"
+        f"{_clock(theirs):.1f} ms; one table of weights takes {megabytes:.3g} MB"
     )
 
 

@@ -132,10 +132,9 @@ def _choose_labels(name: str, rng, inputs: dict) -> bool:
     from course_utils.checks.finetuning_trials import classify_with
 
     size, trains = int(inputs["batch_size"]), name == "train_one_epoch"
-    gaps = {
-        turn: np.diff(classify_with(inputs, inputs[f"ids{turn}"], trains), axis=1)[:, 0]
-        for turn in ("", ".twice")
-    }
+    turns = ("", ".twice")
+    logits = classify_with(inputs, [inputs[f"ids{turn}"] for turn in turns], trains)
+    gaps = {turn: np.diff(pair, axis=1)[:, 0] for turn, pair in zip(turns, logits, strict=True)}
     # Texts look alike to so small a model: lean on it until it answers both classes.
     ordered = np.sort(np.concatenate(list(gaps.values())))
     middle = slice(len(ordered) // 3, -len(ordered) // 3)
