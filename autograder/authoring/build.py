@@ -135,7 +135,7 @@ def _make_sources(assignment: Assignment) -> dict[str, NotebookNode]:
 def _require_no_leaks(course: Course, root: Path, sources: dict) -> None:
     """Refuse a release, or a students' package, in which an instructor's line shows through."""
     notebooks = [notebook for assignment in sources.values() for notebook in assignment.values()]
-    secrets = set().union(*map(leaks.find_secrets, notebooks))
+    secrets = frozenset().union(*map(leaks.find_secrets, notebooks))
     found = [
         leak
         for folder in sorted((root / "release").iterdir())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import bisect
+import functools
 import io
 import json
 import re
 import textwrap
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def find_secrets(source: NotebookNode) -> set[Secret]:
     return secrets
 
 
-def collect_secrets(course: Course) -> set[Secret]:
+def collect_secrets(course: Course) -> frozenset[Secret]:
     """Collect what belongs to instructors alone: the source notebooks' and the exercises'."""
     secrets: set[Secret] = set()
     for assignment in course.assignments.values():
@@ -83,7 +84,7 @@ def collect_secrets(course: Course) -> set[Secret]:
     folder = course.root / "autograder" / "exercises"
     for path in sorted(folder.rglob("*.py")):
         secrets |= find_secrets_in_module(path.name, path.read_text("utf-8"))
-    return secrets
+    return frozenset(secrets)
 
 
 def find_secrets_in_module(name: str, text: str) -> set[Secret]:
@@ -127,7 +128,7 @@ def _read_quoted(text: str) -> Iterator[str]:
 # ------------------------------------------------------------------------------------ looking
 
 
-def find_leaks_in_notebook(path, notebook: NotebookNode, secrets: set[Secret]) -> list[Leak]:
+def find_leaks_in_notebook(path, notebook: NotebookNode, secrets: Set[Secret]) -> list[Leak]:
     """Look through every cell, output and piece of metadata of a student's notebook."""
     leaks = []
     for number, cell in enumerate(notebook.cells, 1):
@@ -138,12 +139,12 @@ def find_leaks_in_notebook(path, notebook: NotebookNode, secrets: set[Secret]) -
     return _keep_first_of_each(leaks)
 
 
-def find_leaks_in_text(path, text: str, secrets: set[Secret]) -> list[Leak]:
+def find_leaks_in_text(path, text: str, secrets: Set[Secret]) -> list[Leak]:
     """Look through a text file that students get."""
     return _keep_first_of_each(_match(text, secrets, f"{path}:{{line}}"))
 
 
-def find_leaks_in_folder(release: Path, secrets: set[Secret]) -> list[Leak]:
+def find_leaks_in_folder(release: Path, secrets: Set[Secret]) -> list[Leak]:
     """Look through a folder of release notebooks."""
     leaks = []
     for path in sorted(release.glob("*.ipynb")):
@@ -151,7 +152,7 @@ def find_leaks_in_folder(release: Path, secrets: set[Secret]) -> list[Leak]:
     return leaks
 
 
-def find_leaks_in_package(package: Path, secrets: set[Secret]) -> list[Leak]:
+def find_leaks_in_package(package: Path, secrets: Set[Secret]) -> list[Leak]:
     """Look through the package that students install."""
     leaks = []
     for path in sorted(package.rglob("*")):
@@ -160,7 +161,7 @@ def find_leaks_in_package(package: Path, secrets: set[Secret]) -> list[Leak]:
     return leaks
 
 
-def find_leaks_in_files(files: dict[str, bytes], secrets: set[Secret]) -> list[Leak]:
+def find_leaks_in_files(files: dict[str, bytes], secrets: Set[Secret]) -> list[Leak]:
     """Look into every file by what it holds, whatever it is called; into archives, too."""
     leaks = []
     for name, content in track(files.items(), "searching for answers"):
@@ -180,7 +181,7 @@ def find_leaks_in_files(files: dict[str, bytes], secrets: set[Secret]) -> list[L
     return leaks
 
 
-def _find_leaks_in_zip(name: str, content: bytes, secrets: set[Secret]) -> list[Leak]:
+def _find_leaks_in_zip(name: str, content: bytes, secrets: Set[Secret]) -> list[Leak]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = {f"{name}!{item}": archive.read(item) for item in archive.namelist()}
@@ -246,16 +247,23 @@ class _Searchable:
         return None if place < 0 else bisect.bisect_right(self.starts, place)
 
 
-def _match(text: str, secrets: set[Secret], place: str) -> list[Leak]:
+def _match(text: str, secrets: Set[Secret], place: str) -> list[Leak]:
+    found = _find_secrets_in(text, frozenset(secrets))
+    return [Leak(secret, place.replace("{line}", str(line))) for secret, line in found]
+
+
+@functools.lru_cache(maxsize=4096)  # most texts go out more than once: alone, in a zip, in two wheels
+def _find_secrets_in(text: str, secrets: frozenset[Secret]) -> list[tuple[Secret, int]]:
+    """Return the secrets that a text holds, each with the line it begins in."""
     lines = text.splitlines()
     code = _Searchable(lines, _normalise_code, "")
     prose = _Searchable(lines, _normalise_prose, " ")
-    leaks = []
+    found = []
     for secret in secrets:
         line = (prose if secret.kind in _PROSE else code).find_line(secret.text)
         if line is not None:
-            leaks.append(Leak(secret, place.replace("{line}", str(line))))
-    return sorted(leaks, key=lambda leak: (leak.secret.owner, leak.secret.text))
+            found.append((secret, line))
+    return sorted(found, key=lambda pair: (pair[0].owner, pair[0].text))
 
 
 def _keep_first_of_each(leaks: list[Leak]) -> list[Leak]:

@@ -1,5 +1,6 @@
 """None of the attacks gains a point, sees a secret or touches another's work."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -232,11 +233,21 @@ def test_nothing_is_left_running(outcomes):
         judges._idle.pop().end()
     warm = psutil.Process(nursery.share_nursery().pid)
     for _ in range(50):
-        left = [child for child in warm.children(recursive=True) if child.status() != "zombie"]
+        left = describe_running(warm.children(recursive=True))
         if not left:
             return
         time.sleep(0.1)
-    pytest.fail(f"left running: {[child.cmdline() for child in left]}")
+    pytest.fail(f"left running: {left}")
+
+
+def describe_running(processes):
+    """Return the command lines of those still alive; each may end while it is being looked at."""
+    found = []
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.cmdline())
+    return found
 
 
 def test_files_with_the_names_of_packages_are_set_aside_and_flagged(outcomes):
