@@ -252,7 +252,8 @@ def _match(text: str, secrets: Set[Secret], place: str) -> list[Leak]:
     return [Leak(secret, place.replace("{line}", str(line))) for secret, line in found]
 
 
-@functools.lru_cache(maxsize=4096)  # most texts go out more than once: alone, in a zip, in two wheels
+# Most texts go out more than once: alone, in a zip, in two wheels.
+@functools.lru_cache(maxsize=4096)
 def _find_secrets_in(text: str, secrets: frozenset[Secret]) -> list[tuple[Secret, int]]:
     """Return the secrets that a text holds, each with the line it begins in."""
     lines = text.splitlines()
