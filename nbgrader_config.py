@@ -22,6 +22,13 @@ c.CourseDirectory.autograded_directory = f"{grading}/autograded"
 c.CourseDirectory.feedback_directory = f"{grading}/feedback"
 c.CourseDirectory.db_url = f"sqlite:///{root / grading / 'gradebook.db'}"
 
+# What notebooks write when they are run. In source/ that is the instructor's, and no student gets it.
+c.CourseDirectory.ignore = [
+    ".ipynb_checkpoints", "*.pyc", "__pycache__", "feedback",  # nbgrader's own list
+    "checkpoints", "runs",
+]  # fmt: skip
+c.Autograde.exclude_overwriting = {"attention": ["test_predictions.csv"]}
+
 # What a student finds where a solution was. The lines around it say what is asked for.
 c.ClearSolutions.code_stub = {"python": "# TODO: your work goes here"}
 c.ClearSolutions.text_stub = "*TODO: double-click here and replace this line with your answer.*"

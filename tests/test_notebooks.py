@@ -96,7 +96,7 @@ def test_a_committed_notebook_is_tidy(assignment, name, version):
                         and not line.startswith("### END"):  # fmt: skip
                     headings.append(len(line) - len(line.lstrip("#")))
             assert "](http" not in cell.source or "![" not in cell.source, "no hot-linked images"
-    assert headings.count(1) == 1, "one H1 a notebook"
+    assert headings.count(1) == 1, "one H1 per notebook"
     for upper, lower in itertools.pairwise(headings):
         assert lower <= upper + 1, "headings go down one level at a time"
 

@@ -36,8 +36,8 @@ def build(course: Course, check: bool = False) -> list[Path]:
         path
         for assignment in course.assignments.values()
         for folder in (assignment.source, assignment.release)
-        for path in sorted(folder.glob("*"))
-        if path not in files and path.name != ".ipynb_checkpoints"
+        for path in sorted(folder.glob("*.ipynb"))  # what a notebook writes beside itself stays
+        if path not in files
     ]
     if not check:
         for assignment in unproven:

@@ -452,9 +452,13 @@ class ClassGradebook:
         ignored = [*self.directory.ignore, "*.ipynb"]
         wanted: dict[Path, Path] = {}
         flags = []
-        for folder in (submitted, self.assignment.source):  # the course's own version counts
+        source = self.assignment.source
+        kept = self.config.Autograde.get("exclude_overwriting", {}).get(self.assignment.name, [])
+        for folder in (submitted, source):  # the course's own version counts
             for name in find_all_files(str(folder), ignored):
                 inner = Path(name).relative_to(folder)
+                if folder == source and str(inner) in kept:
+                    continue
                 if Path(name).is_symlink() or not Path(name).is_file():
                     flags.append(f"{inner} is a link or no ordinary file and was left out")
                 else:

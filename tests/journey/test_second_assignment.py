@@ -94,7 +94,10 @@ EXERCISES = [
 
 @pytest.fixture(scope="module")
 def course_with_two(tmp_path_factory):
-    """A copy of the course, its first assignment with one notebook, and a second one added."""
+    """A copy of the course, its first assignment with one notebook, and a second one added.
+
+    Returned as its folder and a function that runs commands there.
+    """
     copy = copy_course(tmp_path_factory.mktemp("two") / "course")
     shutil.copy(ROOT / "LICENSE", copy)
     keep_one_notebook(copy)
@@ -108,7 +111,22 @@ def course_with_two(tmp_path_factory):
         path = copy / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, "utf-8")
-    return copy
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), str(ROOT)])},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as python:
+
+        def run(*command):
+            """Run a command in the copy; return its status, output and errors."""
+            print(json.dumps(list(map(str, command))), file=python.stdin, flush=True)
+            return json.loads(python.stdout.readline())
+
+        yield copy, run
+        python.stdin.close()
 
 
 # Commands run one after another in one Python that imports the copy of the course, not this one. With an
@@ -121,43 +139,29 @@ from tests.conftest import run_autograder, run_nbgrader
 mock.patch("autograder.authoring.publish.require_own_address", lambda course: None).start()
 
 tell = sys.stdout
-done = []
-for program, *arguments in json.load(sys.stdin):
+for line in sys.stdin:
+    program, *arguments = json.loads(line)
     run = {"autograder": run_autograder, "nbgrader": run_nbgrader}[program]
     found = run(*arguments, cwd=".")
-    done.append([found.returncode, found.stdout, found.stderr])
-print(json.dumps(done), file=tell)
+    print(json.dumps([found.returncode, found.stdout, found.stderr]), file=tell, flush=True)
 """
 
 
-def run(course, *commands):
-    """Run commands in a copy of the course; return the status, output and errors of each."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM],
-        input=json.dumps([list(map(str, command)) for command in commands]),
-        cwd=course,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(course), str(ROOT)])},
-        capture_output=True,
-        text=True,
-        timeout=540,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def run_well(course, *commands):
+def run_well(run, *commands):
     """Run commands that have to end well; return their outputs."""
-    done = run(course, *commands)
-    for command, (status, output, errors) in zip(commands, done, strict=True):
+    outputs = []
+    for command in commands:
+        status, output, errors = run(*command)
         assert status == 0, f"{command}: {output}{errors}"
-    return [output for _, output, _ in done]
+        outputs.append(output)
+    return outputs
 
 
 def test_an_assignment_is_added_by_adding_files_only(course_with_two, tmp_path):
-    course = course_with_two
+    course, run = course_with_two
     published = tmp_path / "published"
     run_well(
-        course,
+        run,
         ["autograder", "build"],
         ["autograder", "build", "--check"],
         ["autograder", "publish", published, "--assignment", "small"],
@@ -181,7 +185,7 @@ def test_an_assignment_is_added_by_adding_files_only(course_with_two, tmp_path):
 
     small = ["--assignment", "small"]
     graded, _, grades, _ = run_well(
-        course,
+        run,
         ["autograder", "grade", place / "1_halves.ipynb", other, "--json"],
         ["autograder", "grade", *small],
         ["autograder", "grades", "--unmarked-as-zero", *small, "--track", "graduate", "--explain"],
@@ -196,15 +200,16 @@ def test_an_assignment_is_added_by_adding_files_only(course_with_two, tmp_path):
 
     (course / "grading/gradebook.db").unlink()
     shutil.rmtree(course / "grading/autograded")
-    run_well(course, ["nbgrader", "autograde", "small", "--force"])
+    run_well(run, ["nbgrader", "autograde", "small", "--force"])
     graded = course / "grading/autograded/ada/small/1_halves.ipynb"
     assert nbformat.read(graded, 4).metadata["course"]["result"]["score"] == 3.0
 
 
 def test_a_wrong_solution_does_not_build(course_with_two):
-    text = course_with_two / "notebooks/small/1_halves.py"
+    course, run = course_with_two
+    text = course / "notebooks/small/1_halves.py"
     text.write_text(TEXT.replace("return x / 2", "return x / 3"), "utf-8")
-    ((status, _, errors),) = run(course_with_two, ["autograder", "build"])
+    status, _, errors = run("autograder", "build")
     text.write_text(TEXT, "utf-8")
     assert status == 1
     assert "the oracle of main earns 0 of 3 points" in errors

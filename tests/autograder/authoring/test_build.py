@@ -207,6 +207,11 @@ def test_check_names_each_file_that_is_out_of_date(small_course_copy):
     text.write_text(text.read_text("utf-8").replace("# # Query crafting", "# # Crafting queries"))
     stray = course.find().release / "old.ipynb"
     stray.write_text("{}")
+    weights = (
+        course.find().source / "checkpoints" / "best.pt"
+    )  # somebody ran the source in its folder
+    weights.parent.mkdir()
+    weights.touch()
     stale = build(course, check=True)
     assert [path.relative_to(small_course_copy).as_posix() for path in stale] == [
         "source/attention/1_query_crafting.ipynb",
@@ -216,6 +221,7 @@ def test_check_names_each_file_that_is_out_of_date(small_course_copy):
     assert stray.exists(), "--check must not write"
     build(course)
     assert build(course, check=True) == [] and not stray.exists()
+    assert weights.exists()
 
 
 def plant(assignment: Assignment, old: str, new: str) -> None:

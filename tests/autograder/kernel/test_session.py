@@ -49,7 +49,8 @@ def test_a_cell_that_hangs_is_stopped_and_the_rest_goes_on(kernel):
     assert shown == "(7, 1)", "it is interrupted; the kernel is the same"
 
 
-def test_a_cell_that_ignores_the_interrupt_gets_a_new_kernel(kernel):
+def test_a_cell_that_ignores_the_interrupt_gets_a_new_kernel(kernel, monkeypatch):
+    monkeypatch.setattr("autograder.kernel.session._PATIENCE", 1)
     kernel.run("kept = 8", 30)
     stubborn = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
     assert kernel.run(stubborn, 1).status == "timeout"
