@@ -219,6 +219,7 @@ def test_a_wrong_and_a_right_answer_are_told_apart(page):
             "development perplexity, mean over documents",
             4,
             id="2",
+            marks=pytest.mark.landing,
         ),
         pytest.param(
             "3_finetune_roberta",

@@ -175,3 +175,9 @@ def test_versions_agree():
     }
     assert len(versions) == 1
     assert f"## {versions.pop()}" in Path(ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+@pytest.mark.long
+def test_source_release_and_answer_numbers_are_what_the_build_makes():
+    done = run_autograder("build", "--check")
+    assert done.returncode == 0, done.stdout + done.stderr

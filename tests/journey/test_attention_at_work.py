@@ -11,7 +11,7 @@ from autograder.course import load_assignment
 from tests.conftest import ROOT, run_autograder, run_python, without_build
 from tests.journey.test_whole_way import fill, lay_out, read_results, run_script
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("attention at work")]
+pytestmark = [pytest.mark.landing, pytest.mark.xdist_group("attention at work")]
 NAME = "attention_at_work"
 
 

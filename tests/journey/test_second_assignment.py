@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ROOT, copy_course, keep_one_notebook
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("second assignment")]
+pytestmark = [pytest.mark.landing, pytest.mark.xdist_group("second assignment")]
 
 TOML = """\
 title = "Small things"

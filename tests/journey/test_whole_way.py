@@ -56,6 +56,7 @@ def submitted(laptop):
     return run_student(python, "-m", "course_utils", "submit", cwd=folder), folder
 
 
+@pytest.mark.landing
 def test_check_says_where_you_stand(checked):
     assert checked.returncode == 1 and checked.stderr == ""
     lines = checked.stdout.splitlines()
@@ -222,6 +223,7 @@ def test_gradescope_gives_the_same_scores_and_full_results(container, submitted,
     assert results["stdout_visibility"] == "hidden"
 
 
+@pytest.mark.landing
 def test_gradescope_writes_results_whatever_the_submission_does(container, assignment):
     """A notebook that kills its kernel, leaves a letter, and tries to write the results itself."""
     fill(container)

@@ -19,7 +19,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.soak
+@pytest.mark.landing
 def test_the_demo_plays_a_class_through_and_leaves_no_trace(blueprint, assignment):
     before = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True).stdout
     done = run_autograder("demo", COLUMNS="110")
