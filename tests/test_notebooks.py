@@ -1,6 +1,7 @@
 """The notebooks themselves: the instructor's runs through, the student's stops at open TODOs."""
 
 import itertools
+import re
 
 import nbformat
 import pytest
@@ -108,6 +109,23 @@ def test_a_committed_notebook_is_tidy(assignment, name, version):
     assert headings.count(1) == 1, "one H1 per notebook"
     for upper, lower in itertools.pairwise(headings):
         assert lower <= upper + 1, "headings go down one level at a time"
+
+
+def count_cells(row):
+    """Return how many cells a row of a Markdown table has; a pipe may be escaped, or stand in code."""
+    row = re.sub(r"`[^`]*`|\\\|", "", row.strip())
+    return row.removeprefix("|").removesuffix("|").count("|") + 1
+
+
+@every_notebook
+@pytest.mark.parametrize("version", ["source", "release"])
+def test_the_rule_of_a_table_is_as_wide_as_its_header(assignment, name, version):
+    notebook = nbformat.read(getattr(assignment, version) / f"{name}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for header, rule in itertools.pairwise(cell.source.splitlines()):
+                if re.fullmatch(r"\|(\s*:?-+:?\s*\|)+", rule.strip()):
+                    assert count_cells(rule) == count_cells(header), f"no table is shown: {header}"
 
 
 @every_notebook

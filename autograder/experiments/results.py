@@ -55,6 +55,9 @@ def measure_queries() -> dict:
     def find_error(q, name: str, keys=K) -> float:
         return queries.find_error(queries.attend(q, keys, V)[2], ITEMS[name].target)
 
+    def find_angle(one, other) -> float:
+        return math.degrees(math.acos(float(one @ other / one.norm() / other.norm())))
+
     def find_passing(make: Callable, name: str, factors) -> list[float]:
         return [f for f in factors if find_error(make(f), name) <= queries.TOLERANCE]
 
@@ -78,6 +81,7 @@ def measure_queries() -> dict:
         "two_half_error": round(find_error(both / 2, "q_average_two"), 3),
         "win_factor": select[0],
         "win_length": round(float(select[0] * both.norm()), 1),
+        "pair_degrees": round(find_angle(K[0] + K[2], K[1])),
         "pair_v1_percent": round(100 * float(pair[1][1]), 1),
         "pair_error": round(queries.find_error(pair[2], target), 2),
         "pair_other_error": f"{queries.find_error(queries.attend(found, K, V)[2], target):.4f}",

@@ -7,6 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils import queries
 from course_utils.checks.findings import Finding, end_sentence
+from course_utils.checks.learners_code import describe_error
 from course_utils.checks.query_crafting import TOLERANCE
 from course_utils.checks.values import as_array, is_open
 
@@ -29,7 +30,7 @@ def examine(name: str, value, **others) -> Finding:
     except NotImplementedError:
         return Finding(False, "the TODO is still open.", "todo-open")
     except Exception as error:  # whatever a learner's code does wrong
-        words = end_sentence(f"it stopped with {type(error).__name__}: {error}")
+        words = end_sentence(f"it stopped with {describe_error(error)}")
         return Finding(False, words, "raised")
 
 
@@ -88,7 +89,8 @@ def _examine_cache(attend_next, self_attention=None) -> Finding:
         step = slice(place, place + 1)
         output, cache = attend_next(Q[:, step], K[:, step], V[:, step], cache, _HEADS)
         if output.shape != (_B, 1, _C):
-            return Finding(False, f"one token in, one out: ({_B}, 1, {_C}).", "wrong-shape")
+            words = f"the output for one token must have shape ({_B}, 1, {_C})."
+            return Finding(False, words, "wrong-shape")
         difference = (output[:, 0] - wanted[:, place]).abs().max().item()
         if difference > _CLOSE:
             return Finding(

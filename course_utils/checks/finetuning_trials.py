@@ -258,7 +258,7 @@ def _try_collate(functions, inputs):
 
 
 def _describe_batch(case, batch):
-    """Write a batch down: one entry a tensor, or a Problem in its place."""
+    """Write a batch down: one entry per tensor, or a Problem in its place."""
     if batch is None:
         return {f"{case}.problem": Problem("none|")}
     if not isinstance(batch, dict):
@@ -345,7 +345,7 @@ def _read_loader(loader):
 
 
 class Diary:
-    """What happened to a model: one entry a forward pass, and events in their order."""
+    """What happened to a model: one entry per forward pass, and events in their order."""
 
     def __init__(self, gpu=None):
         self.modes, self.gradients, self.masks, self.seen = [], [], [], []
@@ -542,7 +542,7 @@ def _make_loader(ids, labels, batch_size, shuffle=False):
 
 
 def _sum_up(model):
-    """Return a number a parameter that changes whenever one of its entries does."""
+    """Return, for each parameter, a number that changes whenever one of its entries does."""
     sums = []
     for parameter in model.parameters():
         flat = parameter.detach().double().reshape(-1)

@@ -39,14 +39,14 @@ WORDS = {
         "an index into the dataset should do the same."
     ),
     "index-beyond-the-end": (
-        "an index behind the last example returns one all the same. A list raises an IndexError there, and "
-        "whoever counts on until it comes would never stop."
+        "an index past the last example still returns one. A list raises an IndexError there, and code that "
+        "counts up until it comes would never stop."
     ),
     "iterates-once": (
         "a second loop over the dataset finds nothing, or two loops disturb each other. Every loop "
         "should start from the beginning."
     ),
-    "iter-not-an-iterator": "__iter__ must return an iterator; a list is not one, it only has one.",
+    "iter-not-an-iterator": "__iter__ must return an iterator; a list is not one, though iter() makes one from it.",
     "iter-wrong-items": "a loop over the dataset does not give its examples in order.",
     # --------------------------------------------------------------------- collate_fn
     "not-static": (
@@ -81,7 +81,7 @@ WORDS = {
         "device in one call and holds the attention mask too."
     ),
     "mask-dropped": "the attention mask is gone: the model could not tell padding from text.",
-    "wrong-mask": "the attention mask is not 1 on every token of a text and 0 on the padding behind it.",
+    "wrong-mask": "the attention mask is not 1 on every token of a text and 0 on the padding after it.",
     "token-type-ids": (
         "this tokenizer makes no `token_type_ids`: those belong to models that read pairs of "
         "sentences, such as BERT."
@@ -94,7 +94,7 @@ WORDS = {
         "the special tokens at both ends are missing; the first of them is what gets classified."
     ),
     "padded-in-front": (
-        "the padding stands in front of the shorter texts. Leave it behind them, where this tokenizer puts it: "
+        "the padding comes before the shorter texts. Leave it after them, where this tokenizer puts it: "
         "the first token of each row is the one that gets classified."
     ),
     "wrong-tokens": "the input_ids are not the tokens of the texts, in order.",

@@ -64,13 +64,13 @@ WORDS = {slug: _ATTENTION_WORDS[slug] for slug in _SHARED} | {
         "scores have to be equal."
     ),
     "remembers-tokens": (
-        "asked for the same tokens among other keys, it gives the query of the keys before: something is "
+        "asked for the same tokens among new keys, it returns the query for the previous keys: something is "
         "remembered from an earlier call."
     ),
     "wrong-weights": "compare the weights below with the ones you want.",
     # ------------------------------------------------------------------------- heads
     "one-query-twice": (
-        "both heads ask with the same query, so they see the same and fail together. Two heads "
+        "both heads ask with the same query, so they see the same thing and fail together. Two heads "
         "help when each has a job of its own."
     ),
     "both-heads-mixed": (
@@ -95,7 +95,7 @@ WORDS = {slug: _ATTENTION_WORDS[slug] for slug in _SHARED} | {
     ),
     # ------------------------------------------------------------------- projections
     "wrong-order": (
-        "the three matrices are fine, but they come back in another order. The function returns "
+        "the three matrices are fine, but they come back in the wrong order. The function returns "
         "(V, K, Q)."
     ),
     "transposed": (

@@ -32,31 +32,31 @@ WORDS = {
     "baseline-letters": "the place was taken apart into its letters; each answer is a whole place.",
     "baseline-of-questions": "it counts the questions; what has to be counted are the training answers.",
     "baseline-not-a-list": "it should return a list with one place per question.",
-    "baseline-random": "asked the same again it answers differently: counting leaves nothing to chance.",
+    "baseline-random": "asked the same thing again, it answers differently: counting leaves nothing to chance.",
     "baseline-several": "its answers differ; the baseline gives the same answer to every question.",
     "baseline-wrong-length": "the number of answers is not the number of questions.",
     "baseline-not-most-frequent": "the place that it gives is not the most frequent training answer.",
     # --------------------------------------------------------------------------- count_right
-    "count-not-divided": "this is how many are right, not which share of all.",
+    "count-not-divided": "this counts the right answers; it should be their share of all answers.",
     "count-in-percent": "this is in percent; a share lies between 0 and 1.",
     "count-ignores-case": "it takes no notice of capital letters, but they count.",
     "count-keeps-spaces": "spaces around an answer or a place should not matter, and here they do.",
     "count-drops-inner-spaces": "only spaces *around* do not matter; those inside a name belong to it.",
-    "count-part-of-name": "an answer that only shares a part with the place is no exact match.",
+    "count-part-of-name": "an answer that only shares a part with the place is not an exact match.",
     "count-ignores-order": (
         "it counts answers that are right for some question; each has to be right for its own."
     ),
-    "count-strips-signs": "an answer with another sign at its end, such as a full stop, is no exact match.",
+    "count-strips-signs": "an answer with an extra character at its end, such as a full stop, is not an exact match.",
     "count-by-places": (
-        "it divides by the number of different places; every question counts, also when its place occurs "
-        "before."
+        "it divides by the number of different places; every question counts, even if its place "
+        "has come up before."
     ),
     "count-wrong-ones": "this is the share of the wrong ones.",
     "count-fails-when-empty": "with nothing to count it stops with an error; it should return 0.0.",
     "count-empty-is-one": "with nothing to count it should return 0.0.",
     "count-rounded-to-whole": "the share was rounded to a whole number.",
     "count-not-a-number": "it should return a number.",
-    "count-wrong": "the share is not the one of the exact matches.",
+    "count-wrong": "this is not the share of exact matches.",
     # -------------------------------------------------------------------------- corrupt_span
     "span-not-at-end": "the span that was taken out does not follow the second MASK.",
     "span-back-in-place": (
@@ -65,7 +65,7 @@ WORDS = {
     ),
     "span-first": "the span stands in front, where the model would read it before it has to guess it.",
     "second-mask-missing": (
-        "there is a single MASK. A second one tells where the text ends and the missing span begins."
+        "there is a single MASK. A second one marks where the text ends and the missing span begins."
     ),
     "first-mask-missing": (
         "there is a single MASK, and none where the span was: nothing shows that something is missing."
@@ -116,17 +116,17 @@ WORDS = {
     ),
     "span-too-long": "the span is too long on average: it should be a quarter of what is kept.",
     "span-too-short": "the span is too short on average: it should be a quarter of what is kept.",
-    "span-place-fixed": "the span is always taken from the same place of the text.",
-    "span-place-one-sided": "the span comes nearly always from the same side of the text.",
+    "span-place-fixed": "the span is always taken from the same place in the text.",
+    "span-place-one-sided": "the span nearly always comes from the same side of the text.",
     "span-place-ends": (
-        "the span comes nearly always from the beginning or the end of the text; the model would never "
+        "the span nearly always comes from the beginning or the end of the text; the model would never "
         "have to guess from both sides."
     ),
     "chance-not-from-rng": (
-        "with the same `rng` it does not do the same again: some of its randomness comes from elsewhere. "
-        "Then no training can be repeated."
+        "with an `rng` in the same state it gives a different result: some of its randomness comes from "
+        "elsewhere. Then no training can be repeated."
     ),
-    "same-every-time": "it returns the same at every call: its randomness should come from the `rng` it is given.",
+    "same-every-time": "it returns the same thing on every call: its randomness should come from the `rng` it is given.",
     "fails-on-short": "it stops with an error on short documents.",
     # ----------------------------------------------------------------- make_pair, make_question
     "pair-not-shifted": (
@@ -135,7 +135,7 @@ WORDS = {
     ),
     "pair-swapped": "x and y are swapped: here the model would predict what came before.",
     "pair-one-short": (
-        "x and y are one character too short: shifting costs a character, so one more has to be there before."
+        "x and y are one character too short: shifting costs a character, so start from one more."
     ),
     "pair-one-long": "x and y are too long; each should have block_size characters.",
     "pair-not-cut": "a text that is too long was not cut.",
@@ -167,7 +167,7 @@ WORDS = {
     "place-hidden-in-x": "the place is hidden in x; while it learns, the model reads its earlier characters.",
     "only-question-counts": "y holds the question and leaves out the place: it should be the other way round.",
     "y-hidden-with-mask": "what should not count in y is PAD, not MASK: MASK would be learned.",
-    "y-shortened": "y is shorter than x: what does not count has to become PAD, so that places stay.",
+    "y-shortened": "y is shorter than x: what does not count has to become PAD, so that everything stays in its place.",
     "y-not-shifted": "y is not shifted: at each place it should hold the character that comes next.",
     "place-before-question": "the place stands in front of the question, where it would give itself away.",
     "question-one-short": "x and y are one character too short.",
@@ -182,13 +182,13 @@ WORDS = {
         "character each time."
     ),
     "question-not-fed-again": "after its first character the model no longer saw the question.",
-    "last-character-only": "the model was shown a single character; it needs all that stands before.",
-    "wrong-text-asked": "the model was shown another text than question, MASK and the answer so far.",
+    "last-character-only": "the model was shown a single character; it needs everything before it.",
+    "wrong-text-asked": "the model was shown a text other than the question, MASK and the answer so far.",
     "stop-not-seen": "it goes on after MASK or PAD.",
     "stop-returned": "the MASK or PAD that ends the answer is part of what it returned.",
     "pad-does-not-stop": "PAD should end the answer, too.",
     "mask-does-not-stop": "MASK should end the answer, too.",
-    "limit-off-by-one": "the limit is missed by one character.",
+    "limit-off-by-one": "the limit is off by one character.",
     "limit-ignored": "it goes on past max_characters: a model that never says MASK would never stop.",
     "never-asked": (
         "the model is never asked, although there is room for an answer. Look at when your loop goes on: does "
@@ -199,10 +199,10 @@ WORDS = {
         "and doubled letters belong to names."
     ),
     "answer-reworded": (
-        "the answer is changed after the model has given it: capitals, spaces and signs are the model's own."
+        "the answer is changed after the model has given it: capitals, spaces and punctuation are the model's own."
     ),
     "question-in-answer": "it returned the question as well; the answer alone is wanted.",
-    "logits-of-first-place": "it reads the logits of the first place; the next character is predicted at the last.",
+    "logits-of-first-place": "it reads the logits of the first position; the next character is predicted at the last.",
     "logits-of-place-before": "it reads the logits of the second-to-last position.",
     "worst-character": "it takes the least likely character.",
     "sampled": (

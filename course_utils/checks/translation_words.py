@@ -171,7 +171,7 @@ WORDS = {
     ),
     "loss-summed": "this is the sum over the tokens. You were asked for the mean.",
     "loss-divided-by-sentences": "the sum is divided by the number of sentences, not by that of tokens.",
-    "loss-pad-fixed": "the number of the padding is written into the function. It comes in as `pad`.",
+    "loss-pad-fixed": "the padding's number is hard-coded. It comes in as `pad`.",
     "loss-of-softmax": (
         "the logits go through a softmax before the cross-entropy, which applies one itself: twice is once "
         "too often."
@@ -183,7 +183,7 @@ WORDS = {
         "dimensions takes another operation."
     ),
     "loss-shifted": (
-        "logits and targets are moved against each other. They fit already: targets[b, t] is what "
+        "logits and targets are shifted against each other. They already line up: targets[b, t] is what "
         "logits[b, t] should predict."
     ),
     "loss-on-padding-only": "only the padding counts: the mask is the wrong way round.",
@@ -202,7 +202,7 @@ WORDS = {
     "limit-ignored": "it never ends if the model never says STOP: max_tokens is ignored.",
     "limit-off-by-one": "the limit is off by one: at most max_tokens words, and none at all when it is 0.",
     "limit-from-source": (
-        "the translation ends after as many words as the sentence has. It may well be longer: STOP and "
+        "the translation ends after as many words as the source sentence has. It may well be longer: STOP and "
         "max_tokens alone end it."
     ),
     "repeated-word-stops": (
@@ -226,7 +226,7 @@ WORDS = {
     "mask-hides-words": "the mask hides some tokens of the sentence. A single sentence has no padding.",
     "source-cut": "the encoder does not get the whole sentence: START and STOP belong to `source`.",
     "source-wrapped-again": "the encoder gets START and STOP twice: `source` holds them already.",
-    "source-not-encoded": "the encoder gets another sentence than `source`.",
+    "source-not-encoded": "the encoder gets a different sentence from `source`.",
     "last-word-dropped": "the last word is missing.",
     "not-ints": "the words must be Python ints, not tensors, text or floats.",
     "not-a-list": "the words must come back as a list.",

@@ -266,7 +266,7 @@ def _report(path: Path, files: dict[str, bytes], writeup: WriteUp, warnings: lis
     for sentence in warnings:
         print(f"! {sentence}")
     if warnings:
-        print("You can mend this and run it again; this zip file is good as it is, too.")
+        print("You can fix this and run the cell again; this zip file is also valid as it is.")
     pages = ", ".join(f"{name} {number}" for name, number in writeup.pages.items())
     print(f"Pages{' (estimated)' if writeup.is_guess else ''}: {pages}.")
     if writeup.suffix == ".html":

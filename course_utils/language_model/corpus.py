@@ -137,7 +137,7 @@ def load_real(folder: Path) -> Corpus:
 
 
 def read_sentences(path: str | Path) -> list[Sentence]:
-    """Read one space-tokenised sentence a line, or say in a sentence why that is impossible."""
+    """Read one space-tokenised sentence per line, or say in a sentence why that is impossible."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")

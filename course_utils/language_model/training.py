@@ -52,9 +52,13 @@ TOKENS_PER_SECOND = 9_600  # on two quiet cores, with a vocabulary of some 26,00
 # on two quiet cores (37,000 on our own corpus, 9,600 on lm1b), and go up to what runs on a busy machine
 # took (docs/experiments.md); those on a GPU are a guess.
 PROFILES = {
-    "quick": Profile(4_000, {"own": "0.1", "lm1b": "0.2"}, {"own": 5.1, "lm1b": 7.4}),
-    "laptop": Profile(None, {"own": "2 to 8", "lm1b": "3 to 20"}, {"own": 1.3, "lm1b": 5.8}),
-    "gpu": Profile(None, {"own": "1 to 2", "lm1b": "1 to 2"}, {"own": 1.3, "lm1b": 5.8}),
+    "quick": Profile(4_000, {"own": "about 0.1", "lm1b": "about 0.2"}, {"own": 5.1, "lm1b": 7.4}),
+    "laptop": Profile(
+        None, {"own": "about 2 to 8", "lm1b": "about 3 to 20"}, {"own": 1.3, "lm1b": 5.8}
+    ),
+    "gpu": Profile(
+        None, {"own": "probably 1 to 2", "lm1b": "probably 1 to 2"}, {"own": 1.3, "lm1b": 5.8}
+    ),
 }
 
 
@@ -66,7 +70,7 @@ def choose_settings(corpus: Corpus) -> Settings:
     words = f"Profile {name!r}: {n_train:,} training sentences"
     if corpus.name in profile.minutes:
         words += (
-            f", about {profile.minutes[corpus.name]} minutes, "
+            f", {profile.minutes[corpus.name]} minutes, "
             f"to a loss near {profile.loss[corpus.name]:.1f}"
         )
     else:  # not measured: go by the number of tokens and the speed on a vocabulary as large

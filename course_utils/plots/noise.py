@@ -408,7 +408,7 @@ def _set_formula(text: str) -> str:
 
 def plot_changed_token(function: Callable, changed: int = 1) -> Picture:
     """Picture the weights of your synthesizer, and of key-query-value attention, when one of five
-    tokens is exchanged for another.
+    tokens is replaced by another.
     """
     import torch
 
@@ -442,7 +442,7 @@ def plot_changed_token(function: Callable, changed: int = 1) -> Picture:
     except Exception as error:  # whatever a learner's function does wrong
         return _say(f"your synthesizer_attention stopped with {type(error).__name__}: {error}")
     if any(table.shape != (T, T) for row in tables for table in row):
-        return _say("your synthesizer_attention returned another shape than (B, T, Cv).")
+        return _say("your synthesizer_attention returned a shape other than (B, T, Cv).")
     titles = ("synthesizer", "key, query, value")
     moved = [np.abs(pair[1] - pair[0]) for pair in tables]
     others = [*words[:changed], f"{words[changed]}*", *words[changed + 1 :]]
@@ -470,7 +470,7 @@ def plot_changed_token(function: Callable, changed: int = 1) -> Picture:
         f"{title.capitalize()}: {_count_rows(change)}."
         for title, change in zip(titles, moved, strict=True)
     )
-    text = f"Weights before and after token {changed} (*) is exchanged, one row per token that looks. {said}"
+    text = f"Weights before and after token {changed} (*) is replaced, one row per token that looks. {said}"
     return Picture(draw, text, size=(9.4, 5.8))
 
 

@@ -215,7 +215,7 @@ def plot_leak(probe: FutureProbe, words: Sequence[str]) -> Figure:
     axes.set_yticks(range(T), words, fontsize=7)
     axes.set(xlabel="token that was changed", ylabel="output that was watched")
     axes.set_title("sees the future: ×" if probe.sees_future else "does not see the future")
-    figure.colorbar(image, label="change of the output, relative", shrink=0.8)
+    figure.colorbar(image, label="relative change of the output", shrink=0.8)
     return finish(figure, probe.describe())
 
 

@@ -1,4 +1,4 @@
-"""What there is to read and to ask: a small world of our own, or the real birth places.
+"""What there is to read and to ask: a small world of our own, or the real birthplaces.
 
 In our own world everything is made up and drawn from one seed. Each *known* person has several
 short biographies, worded differently. Some of the known people also have a question whose answer is
@@ -227,7 +227,7 @@ def load_real(folder: Path) -> World:
     return World(
         name="real",
         description=(
-            f"Real people and birth places, read from files: {len(lines['wiki.txt']):,} lines of "
+            f"Real people and birthplaces, read from files: {len(lines['wiki.txt']):,} lines of "
             f"text, {len(train):,} questions to finetune on, "
             f"{len(lines['birth_dev.tsv']):,} about other people."
         ),

@@ -49,7 +49,7 @@ def read_mistakes(texts, labels, probabilities: Tensor, count: int = 5) -> str:
     wrong = wrong[sureness[wrong].argsort(descending=True)]
     if len(wrong) == 0:
         return f"No mistake in {len(labels)} sentences."
-    lines = [f"{len(wrong)} mistakes in {len(labels)} sentences. The surest of them:"]
+    lines = [f"{len(wrong)} mistakes in {len(labels)} sentences. The ones the model was surest of:"]
     for place, index in enumerate(wrong[:count].tolist(), start=1):
         lines.append(
             f"{place}. “{texts[index]}” is {LABELS[labels[index]]}; the model was "

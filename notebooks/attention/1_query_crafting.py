@@ -47,8 +47,8 @@
 # - Run 1.1 in class and ask for the predictions aloud before each cell is run. The second is the one
 #   people get wrong most often: they expect that doubling the query doubles the weights.
 # - Three ideas to listen for: scores are dot products, so both angle and length count; the softmax
-#   turns *differences* between scores into *ratios* between weights; the weights always share one
-#   unit, so every key has a say in every weight.
+#   turns *differences* between scores into *ratios* between weights; the weights always sum to 1, so
+#   every key has a say in every weight.
 # - In 1.3.2 a very long query fails, because k0 and k1 differ slightly in length. This is the best
 #   moment of the notebook: let people find it (the figure after the check shows it), then ask what it
 #   means for learned keys.
@@ -116,8 +116,8 @@ print("output ", output)
 # ### Keys and queries are arrows
 #
 # A dot product is large when two arrows point the same way, zero when they are at right angles, and
-# negative when they point in opposite directions; and it grows with the length of either. The four
-# keys all have a length close to 1, so for them it is mostly the direction that counts.
+# negative when the angle between them is more than a right angle; and it grows with the length of
+# either. The four keys all have a length close to 1, so for them it is mostly the direction that counts.
 #
 # The dial shows each key at its **true angle** to the query. Drop a perpendicular from a key's tip onto
 # the line of the query: how far along it lands, times the length of the query, is the score. Only the
@@ -330,7 +330,7 @@ check("Q_identity", Q_identity)
 # %% [markdown]
 # ## 1.3 Averaging (25 minutes)
 #
-# The same machine can blend. Keys and values stay as they are.
+# The same mechanism can also blend values. Keys and values stay as they are.
 #
 # ### 1.3.1 Average everything ●○○
 #
@@ -638,6 +638,14 @@ if challenge_pair is not ...:
     check("challenge_pair", challenge_pair)
 
 # %% [markdown]
+# <details><summary>What happened, and why</summary>
+#
+# The sum of k0 and k2 points almost straight at k1, which lies between them (it is only
+# {{queries.pair_degrees}} degrees off). With `10 * (K[0] + K[2])`, v1 gets {{queries.pair_v1_percent}} % of
+# the weight. A query that works gives k0 and k2 the same score *and* leaves k1 and k3 with lower ones.
+#
+# </details>
+#
 # **Three at once ●●●** Average $v_0$, $v_1$ and $v_2$ with a query alone, $K$ as given. Three scores
 # have to be equal: how many equations is that for your three numbers, and what is left to choose?
 

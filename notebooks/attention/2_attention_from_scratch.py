@@ -390,10 +390,12 @@ attention_plots.plot_mask(make_causal_mask(len(words)), words)
 # when they are set to $-\infty$?
 
 # %%
-row = torch.tensor([-20.0, -12.0, 20.0, 25.0])
-hidden = torch.tensor([False, False, True, True])
-for name, score in (("as they are", row), ("zero", 0.0), ("minus infinity", float("-inf"))):
-    shares = torch.where(hidden, score, row).softmax(-1)
+for name, others in (
+    ("as they are", [20.0, 25.0]),
+    ("zero", [0.0, 0.0]),
+    ("minus infinity", [-math.inf, -math.inf]),
+):
+    shares = torch.tensor([-20.0, -12.0, *others]).softmax(-1)
     print(f"{name:15}", *(f"{share:.4f}" for share in shares))
 
 # %% [markdown]
@@ -771,8 +773,8 @@ check_before_training(model, corpus)
 #
 # If all $n$ words of the vocabulary are equally likely, each has probability $1/n$ and the loss is $\ln
 # n$; a model that starts far above that has a fault in its output or its initialisation. Eight sentences
-# read over and over can be learned by heart, so the loss should fall far below 1 within these steps, and
-# close to 0 with more; if it does not, gradients are not reaching everything.
+# read over and over can be learned by heart, so the loss should fall to well below half within these
+# steps, and close to 0 with more; if it does not, gradients are not reaching everything.
 #
 # </details>
 #
@@ -794,8 +796,8 @@ plot_losses({"dot product": history}, corpus.entropy)
 # Perplexity is the exponential of the loss: a model with perplexity 100 is as unsure as if it had to
 # choose among 100 equally likely words. There are two ways to average it. They differ in two respects:
 # the mean over documents counts every sentence the same and averages *after* the exponential; the
-# perplexity over all tokens counts long sentences more and averages *before* it. The first is never
-# smaller on sentences of equal length. Say in your report which one you use.
+# perplexity over all tokens counts long sentences more and averages *before* it. On sentences of equal
+# length the first is never the smaller of the two. Say in your report which one you use.
 
 # %%
 measured = measure_documents(model, corpus.dev)
@@ -861,9 +863,9 @@ print(head_scores)
 # %% [markdown]
 # <details><summary>What to look for</summary>
 #
-# In a small model of ordinary sentences few heads have just one job: most numbers are close to those of
-# the other heads, and a head that stands out in one column may stand out in another as well. One picture
-# is easily misread; a claim about a head needs an average to back it up.
+# In a small model trained on ordinary sentences few heads have just one job: most numbers are close to
+# those of the other heads, and a head that stands out in one column may stand out in another as well. One
+# picture is easily misread; a claim about a head needs an average to back it up.
 #
 # </details>
 #
@@ -890,8 +892,8 @@ plot_all_heads(map_model(echo_model, echo_tokens), echoes.vocabulary.decode(echo
 #
 # The next word is most likely a copy of the one *two places before it*, and from where the current token
 # stands that is **the token before**. Nothing else in the sentence helps, so the heads of the first layer
-# put most of their weight there: a bright line just below the diagonal. The second layer finds the work
-# done. Heads that look at the token before also appear in large models, where they are half of the
+# put most of their weight there: a bright line just below the diagonal. The second layer has little left
+# to do. Heads that look at the token before also appear in large models, where they are half of the
 # circuit that continues repeated passages ([Olsson and others,
 # 2022](https://arxiv.org/abs/2209.11895)).
 #
@@ -924,9 +926,10 @@ plot_leak(probe, token_words)
 #   is still what it was at the start: noise. Do sines hold up better on sentences longer than any in
 #   training? Train on short sentences (`keep_short(corpus, 21)`) and measure whole longer ones by
 #   position (`measure_positions`; both are in `course_utils.language_model.evaluation`). Scale the sines
-#   to the size of the embeddings, whose standard deviation starts at 0.02, or they drown the words. You
-#   need a natural corpus for this one: the long sentences of the course's own follow patterns that its
-#   short ones do not contain, so there every model fails on them, whatever its positions.
+#   to the size of the embeddings, whose standard deviation starts at 0.02, or they drown the words. The
+#   course's own corpus cannot show it: its long sentences follow patterns that its short ones do not
+#   contain, so every model fails on them, whatever its positions. Whether a natural corpus does is yours
+#   to find out.
 # - **The naive mask**: set weights to 0 after the softmax, instead of scores to $-\infty$ before.
 #   Look at more than the perplexity.
 # - **Richer projections**: small networks, or a nonlinearity on one of them.
@@ -1001,9 +1004,9 @@ print(show_ladder(rungs))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Without attention a token knows its own word and its position, and nothing of what came before. On the
-# course's own corpus that is still better than counting which word follows which
-# ({{own.no_attention.dev_loss}} against {{own.ladder.bigram}} nats), because its sentences follow
+# Without attention a token knows its own word and its position, and nothing of what came before, so the
+# bigram model is the natural guess. On the course's own corpus it does better still
+# ({{own.no_attention.dev_loss}} against {{own.ladder.bigram}} nats), because the sentences follow
 # patterns, so the position says a great deal. The distance from there to your model is what attention is
 # worth on this corpus.
 #
@@ -1106,13 +1109,14 @@ comparison.figure
 # | no attention at all | {{own.no_attention.final_loss}} | {{own.no_attention.train}} | {{own.no_attention.dev}} | no |
 #
 # (Course's own corpus; perplexity is the mean of exp(loss) over sentences; train: the first 5,000
-# training sentences.) In the figure above the naive mask is ahead after the first few hundred steps, and
-# the gap keeps growing. Its perplexity is far lower on both splits, and it falls far below
-# {{own.floor.dev}}, which is what the grammar itself scores: no model that sees only the past can do
-# that. Its samples show the other side. Mine writes {{own.dot_product.sample}}; the naive mask's writes
-# {{own.zero_after_softmax.sample}}. The probe confirms it: outputs move when only later tokens change. I
-# ran one seed; a difference of this size is far beyond what a seed changes, but I would not read
-# anything into differences of a few percent.
+# training sentences.) In the figure above the naive mask's training loss ends far lower, at
+# {{own.zero_after_softmax.final_loss}} against {{own.dot_product.final_loss}}. Its perplexity is far
+# lower on both splits, and it falls far below {{own.floor.dev}}, which is what the grammar itself
+# scores: no model that sees only the past can do that. Its samples show the other side. The baseline
+# writes {{own.dot_product.sample}}; the naive mask writes {{own.zero_after_softmax.sample}}. The probe
+# confirms it: outputs move when only later tokens change. I ran one seed; a difference of this size is
+# far larger than I would expect from another seed, but I would not read anything into differences of a
+# few percent.
 #
 # ### BEGIN MARK SCHEME
 # - 3 points: a table or graph with labelled axes or columns, baseline included, that answers the
@@ -1128,7 +1132,8 @@ comparison.figure
 # {{own.dot_product.dev}}, zero after softmax {{own.zero_after_softmax.dev}}, no attention
 # {{own.no_attention.dev}}, the grammar itself {{own.floor.dev}}. The ladder, in nats per token: uniform
 # {{own.ladder.uniform}}, unigram {{own.ladder.unigram}}, bigram {{own.ladder.bigram}}, no attention
-# {{own.no_attention.dev_loss}}, attention {{own.dot_product.dev_loss}}.
+# {{own.no_attention.dev_loss}}, attention {{own.dot_product.dev_loss}}, the grammar in the long run
+# {{own.floor.loss}}.
 #
 # Positions cannot be judged on this corpus: trained on sentences of at most {{own.positions.trained_to}}
 # tokens and measured on longer ones, the loss is far worse than uniform guessing even at positions that
@@ -1141,15 +1146,17 @@ comparison.figure
 # On the real corpus, one epoch, train / dev, with this course's training loop: dot product
 # {{real.dot_product.train}} / {{real.dot_product.dev}}; additive {{real.additive.train}} /
 # {{real.additive.dev}}; zero after softmax {{real.zero_after_softmax.train}} /
-# {{real.zero_after_softmax.dev}} with short, empty samples, and the probe sees the leak. Reports from
-# earlier years, with another loop, give 401.0 / 380.8, 405.3 / 386.0 and 200.3 / 186.5, and for
-# sinusoidal positions 485.6 (with sines of amplitude 1, which drown the embeddings). docs/experiments.md
-# says which directions have been run on the real corpus, with the command. Earlier reports also claim
-# that additive attention is six times slower: here it costs {{real.additive.cost}} against
-# {{real.dot_product.cost}} microseconds per token; and they call a lower loss on the four sentences beside
-# a higher dev perplexity "overfitting", which four sentences and one seed cannot show. In the quick profile little has been learned yet: its
-# table only shows that everything runs. WikiText-2, which students with a network get, has not been
-# measured; judge by the ladder.
+# {{real.zero_after_softmax.dev}} with samples that are hardly more than a full stop, and the probe sees
+# the leak; sinusoidal positions (scaled) {{real.sinusoidal.train}} / {{real.sinusoidal.dev}}; no
+# attention {{real.no_attention.train}} / {{real.no_attention.dev}}. Reports from earlier years, with
+# another loop, give 401.0 / 380.8, 405.3 / 386.0 and 200.3 / 186.5, and for sinusoidal positions 485.6
+# (with sines of amplitude 1, which drown the embeddings). docs/experiments.md has all the suggested
+# directions on the real corpus, with the command. Earlier reports also claim that additive attention is
+# six times slower: here it costs {{real.additive.cost}} against {{real.dot_product.cost}} microseconds
+# per token; and they call a lower loss on the four sentences beside a higher dev perplexity
+# "overfitting", which four sentences and one seed cannot show. In the quick profile little has been
+# learned yet: its table only shows that everything runs. WikiText-2, which students with a network get,
+# has not been measured; judge by the ladder.
 # ### END MARK SCHEME
 
 # %% [markdown]

@@ -417,7 +417,7 @@ if first_batch is not ...:
 # %% [markdown]
 # <details><summary>Compare, once you have written yours</summary>
 #
-# A good answer has one clause for each of the four; for the last, it says who does the work at 0.
+# A good answer has one clause for each of the four; for the last, it says what would run in parallel.
 #
 # </details>
 
@@ -574,7 +574,8 @@ def train_one_epoch(model, dataloader, optimizer, epoch):
 check("train_one_epoch", train_one_epoch)
 
 # %% [markdown]
-# **Q3.1** What does each of your three calls that compute gradients and update weights do? (1 point)
+# **Q3.1** Three calls in your loop compute gradients and update the weights. What does each of them do?
+# (1 point)
 
 # %% [markdown] answer="answer_q3_1" points=1
 # - `optimizer.zero_grad()` clears the gradients of the previous batch, because PyTorch adds new ones to
@@ -642,7 +643,7 @@ check("evaluate", evaluate)
 # gradients on or off.
 #
 # ### BEGIN MARK SCHEME
-# - 0.5 points each mode, with at least one layer that behaves differently (dropout; RoBERTa has no
+# - 0.5 points for each mode, with at least one layer that behaves differently (dropout; RoBERTa has no
 #   batch normalisation). Saying that evaluation mode turns gradients off costs 0.5.
 # ### END MARK SCHEME
 
@@ -803,11 +804,7 @@ plot_curves(history)
 
 # %% [markdown] answer="answer_q4_1" points=2
 # See the figure above, made with the given settings: on the left training and validation loss, on
-# the right the two accuracies, by epoch. With roberta-base on SST-2 the training loss falls in every
-# epoch; the validation loss falls at first and then rises, while validation accuracy reaches its best
-# early and stays about there. (With the course's small model the training loss falls in every epoch,
-# {{sentiment.default.train_losses}}, and the validation loss is {{sentiment.default.validation_losses}};
-# validation accuracy goes {{sentiment.default.validation_accuracies}}.)
+# the right the two accuracies, by epoch.
 #
 # ### BEGIN MARK SCHEME
 # - 1 point: losses, both splits, epochs on the x-axis, axes named. 1 point: accuracies likewise.
@@ -818,8 +815,7 @@ plot_curves(history)
 # %% [markdown]
 # <details><summary>Compare, once you have written yours</summary>
 #
-# A good answer has losses and accuracies of both splits over the epochs, with named axes, and two
-# sentences that say what the reader should see.
+# A good answer has losses and accuracies of both splits over the epochs, and names axes and splits.
 #
 # </details>
 
@@ -828,16 +824,19 @@ plot_curves(history)
 # in which on validation data? Do the two follow the same trend? Why, or why not? (2 points)
 
 # %% [markdown] answer="answer_q4_2" points=2
-# Training accuracy rises to nearly 100 % and is best in one of the last epochs. Validation accuracy is
-# best early (with roberta-base on SST-2 within the first three epochs, at about 93-94 %), then moves up
-# and down by a point while validation loss rises. The trends part because the model begins to fit the
-# peculiarities of the training sentences: it becomes ever more confident, and where it is wrong on new
-# sentences, confidence costs more. That is overfitting; it is why `main` keeps the best epoch and not
-# the last.
+# The training loss falls in every epoch; training accuracy rises to nearly 100 % and is best in one of
+# the last epochs. The validation loss falls at first and then rises. Validation accuracy is best early
+# (with roberta-base on SST-2 within the first three epochs, at about 93-94 %), then moves up and down by
+# a point. The trends part because the model begins to fit the peculiarities of the training sentences:
+# it becomes ever more confident, and where it is wrong on new sentences, confidence costs more. That is
+# overfitting; it is why `main` keeps the best epoch and not the last.
 #
-# With the course's small model, training accuracy is best in epoch {{sentiment.default.best_train_epoch}}
-# and validation accuracy in epoch {{sentiment.default.best_epoch}} of {{sentiment.default.epochs}}
-# ({{sentiment.default.best_validation}}, with {{sentiment.default.best_train}} on training data). The two
+# With the course's small model, the training loss falls in every epoch
+# ({{sentiment.default.train_losses}}), and the validation loss goes
+# {{sentiment.default.validation_losses}}. Training accuracy is best in epoch
+# {{sentiment.default.best_train_epoch}} and validation accuracy
+# ({{sentiment.default.validation_accuracies}}) in epoch {{sentiment.default.best_epoch}} of
+# {{sentiment.default.epochs}}, with {{sentiment.default.best_train}} on training data. The two
 # go together most of the way: so few epochs are not enough to learn the training sentences by heart.
 # Validation accuracy can even lie above training accuracy, because the latter is counted along the way,
 # with dropout on and with weights that were worse at the beginning of the epoch than at its end.
@@ -882,8 +881,8 @@ plot_curves(history)
 # ### What was pretraining worth? (20 minutes)
 #
 # **Predict, then run.** The same architecture, the same data, the same settings, but with random
-# weights in place of the pretrained ones. How much lower is its validation accuracy? (With
-# `roberta-base` this takes as long as the run above; skip it if your time on the GPU is short.)
+# weights in place of the pretrained ones. What will its validation accuracy be, compared with the run
+# above? (With `roberta-base` this takes as long as that run; skip it if your time on the GPU is short.)
 
 # %%
 runtime.set_seed(settings.seed)
@@ -923,10 +922,11 @@ plot_learning_curve(curves)
 # %% [markdown]
 # <details><summary>What to look for</summary>
 #
-# With very few labels neither model can tell much, with very many both get there; in between lies what
-# pretraining is worth, and it can be read in two ways: upwards as accuracy, sideways as the number of
-# labels you did not have to pay for. One run per point is noisy; differences of less than four or five
-# points mean little (with 400 validation sentences, chance alone moves an accuracy by about two).
+# With very few labels neither model can tell much. Where the curves part you see what pretraining is
+# worth, and it can be read in two ways: upwards as accuracy, sideways as the number of labels you did not
+# have to pay for. (These runs are short, far shorter than the one above, so neither curve shows how far
+# its model could get.) One run per point is noisy; differences of less than four or five points mean
+# little (with 400 validation sentences, chance alone moves an accuracy by about two).
 #
 # </details>
 
@@ -1128,7 +1128,7 @@ if predictions is not ...:
 # %% [markdown]
 # <details><summary>Compare, once you have written yours</summary>
 #
-# A good answer is one number that anyone can count again from your file. It is an honest one if no choice
+# A good answer is one number that anyone can recompute from your file. It is an honest one if no choice
 # before it looked at the test split.
 #
 # </details>
@@ -1153,13 +1153,13 @@ print(read_mistakes(texts, labels, probabilities, count=5))
 #
 # </details>
 #
-# Read them aloud. Can you name what several of them have in common: negation, irony, a turn after
-# "but"? Do you agree with every label?
+# Read the mistakes aloud. Can you name what several of them have in common: negation, irony, a turn
+# after "but"? Do you agree with every label?
 #
 # ### Where does attention look?
 #
 # The picture shows the last layer's weights from the first token, whose state is classified. It is
-# tempting to read them as reasons. **They are not**: attention weights say where information *may* come
+# tempting to read them as reasons. **Be careful**: attention weights say where information *may* come
 # from, not what the values carry, nor what earlier layers have already mixed. The same model can often
 # reach the same decision with very different attention weights (see *Read on*). Take the picture as a
 # question, and test it: leave out a word and see whether the answer changes.
@@ -1202,7 +1202,8 @@ for changed in (
 # - Socher and others, [Recursive Deep Models for Semantic Compositionality Over a Sentiment
 #   Treebank](https://aclanthology.org/D13-1170/), 2013: where SST comes from.
 # - Is attention an explanation? [Jain and Wallace](https://arxiv.org/abs/1902.10186), 2019, say it is
-#   not; [Wiegreffe and Pinter](https://arxiv.org/abs/1908.04626), 2019, answer.
+#   not; [Wiegreffe and Pinter](https://arxiv.org/abs/1908.04626), 2019, reply that it depends on what
+#   one asks of an explanation.
 #
 # ## Before you hand in
 #

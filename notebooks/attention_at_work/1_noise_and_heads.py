@@ -15,7 +15,7 @@
 # another, and say what attention can do that a synthesizer cannot.
 #
 # | section | what you do | points | minutes | difficulty |
-# |---|---|---|
+# |---|---|---|---|---|
 # | 1.1 | a formula that **copies** | 3 | 25 | ●○○ |
 # | 1.2 | a formula that **averages** | 4 | 25 | ●○○ |
 # | 1.3 | **noise**, and how it breaks one head | 4 | 35 | ●●○ |
@@ -49,8 +49,9 @@
 # **Teaching notes for the whole notebook.**
 #
 # - The heart of it is 1.3 and 1.4: run them in class, and let people predict the cloud before they
-#   see it. Most expect a round cloud about the mean, because g is 1 on average. The average of the
-#   outputs does lie between v_a and v_b; single outputs lie nearly always at one of the two ends.
+#   see it. Most expect a round cloud about the mean, because g scatters around 1. The average of the
+#   outputs does lie between v_a and v_b; most single outputs lie towards one of the two ends, and few
+#   near the middle.
 # - A longer query does not help one head: it is right in at most 4 % of draws at any length. Two heads,
 #   C mu_a and C mu_b, are right in 80 % of draws at C = 6, 95 % at 10, and all from 20 up.
 # - A tempting wrong answer in 1.4 is `mu_a + mu_b` and `mu_a - mu_b`, by analogy with vectors: add
@@ -112,9 +113,9 @@ print("weights", np.round(weights, 3))
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# The dot product of keys at right angles is 0, so only token 2 has a score other than 0. But a score of
-# 0 is not a weight of 0: the other four tokens share what is left, and with more tokens there are more
-# to share it.
+# The dot product of keys at right angles is 0, so only token 2 has a score other than 0: it is 3, and its
+# weight is $e^3 / (e^3 + 4) \approx 0.83$, below 0.9. For a score of 0 is not a weight of 0: the other
+# four tokens share what is left, and with more tokens there are more to share it.
 #
 # </details>
 #
@@ -149,7 +150,8 @@ def copy_query(K, j):
     K (n, d), one key per row; j an index from 0 -> q (d,)
     """
     ### BEGIN SOLUTION
-    # Only k_j has a score, and it is the query's length: right in every draw from 6 up.
+    # Only k_j has a score other than 0, and that score is the query's length: right in every draw from
+    # 6 up.
     return 20 * K[j]
     ### END SOLUTION
     raise NotImplementedError("TODO: copy_query")
@@ -282,7 +284,7 @@ noise.plot_new_keys(average_query, "average_query")
 # <details><summary>Hint 2: if the check says "too long"</summary>
 #
 # The scores of `a` and `b` are no longer exactly equal. Their difference grows with the query's length,
-# and the softmax makes a ratio of it. Some lengths are long enough for one purpose and still short
+# and the softmax turns it into a ratio. Some lengths are long enough for one purpose and still short
 # enough for the other.
 #
 # </details>
@@ -326,9 +328,9 @@ noise.plot_noise(robust_query, noise=0.01, length=100)
 # noise): $g$ is drawn from a normal distribution with mean 1 and variance $\frac12$, and drawn again while
 # it lies below 0.3. The direction of the key is steady; its length is not. All other keys are as before.
 #
-# **Predict, then run.** On average $g$ is near 1. Where will the outputs of 300 draws lie: in a round
-# cloud about the mean of $v_a$ and $v_b$, on the way between the two, or somewhere else? And how many of
-# the 300 will be right?
+# **Predict, then run.** $g$ scatters around 1 (its mean is about 1.2). Where will the outputs of 300 draws
+# lie: in a round cloud about the mean of $v_a$ and $v_b$, on the way between the two, or somewhere else?
+# And how many of the 300 will be right?
 
 # %%
 noise.plot_cloud(robust_query)
@@ -336,9 +338,9 @@ noise.plot_cloud(robust_query)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Not a round cloud at all: the outputs lie on the line from $v_a$ to $v_b$, most of them near one end. On
-# average they do lie between the two values, but hardly any single one does. Question 1.3 asks you why; the
-# next two figures help.
+# Not a round cloud at all: the outputs lie on the line from $v_a$ to $v_b$, crowded towards its two ends.
+# Their average lies between the two values, but few single outputs come near it. Question 1.3 asks you why;
+# the next two figures help.
 #
 # </details>
 
@@ -452,7 +454,7 @@ noise.plot_cloud(robust_query, two_head_queries)
 # </details>
 
 # %% [markdown]
-# And the weights as $g$ grows, for two heads averaged over the two:
+# And the weights as $g$ grows; for two heads, the average of the two:
 
 # %%
 noise.plot_gains(robust_query, two_head_queries)
@@ -525,8 +527,9 @@ noise.plot_projections(use_identity, add_to_x2="u_d")
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Follow the arrows of $x_2$, and compare the scores that they come from: a token's dot product with itself is
-# the sum of the squares of all it carries. Question 1.5 asks you to turn this into an argument.
+# Each token looks at itself, with practically all of its weight. Follow the arrows of $x_2$, and compare the
+# scores that they come from: a token's dot product with itself is the sum of the squares of all it carries.
+# Question 1.5 asks you to turn this into an argument.
 #
 # </details>
 
@@ -601,7 +604,7 @@ def craft_projections(u_a, u_b, u_c, u_d):
     u_a, u_b, u_c, u_d (d,), at right angles and of length 10
     """
     ### BEGIN SOLUTION
-    # V keeps what a token has of u_b and turns round what it has of u_c: v1 = u_b, v3 = u_b - u_c.
+    # V keeps what a token has of u_b and flips the sign of what it has of u_c: v1 = u_b, v3 = u_b - u_c.
     V = (np.outer(u_b, u_b) - np.outer(u_c, u_c)) / 100
     # x2 must find x1, which alone has u_d; x1 must find x3, which alone has u_c.
     K = np.identity(len(u_a))
@@ -702,9 +705,8 @@ noise.plot_changed_token(synthesizer_attention, changed=1)
 # sentences, 3 points)
 
 # %% [markdown] answer="answer_1_6" points=3
-# The synthesizer's weights for a token depend on that token's
-# own vector and on positions, never on which tokens are there: in the picture only the replaced token's
-# own row changed. With keys and queries each weight comes from comparing two tokens, so the rows of all
+# The synthesizer's weights for a token depend on that token's own vector and on positions, never on
+# what the other tokens are: in the picture only the replaced token's own row changed. With keys and queries each weight comes from comparing two tokens, so the rows of all
 # later tokens changed as well. So one layer of attention can look something up by its content, wherever
 # it stands: the noun that a pronoun refers to, the subject that a verb agrees with, the earlier place
 # where the same word occurred. The synthesizer can only learn habits such as "after an article, look one

@@ -11,14 +11,15 @@
 # attention picture critically, for what it shows and for what it does not.
 #
 # | section | what you do | points | minutes | difficulty |
-# |---|---|---|
+# |---|---|---|---|---|
 # | 2.1 | meet the data and the model | – | 20 | ●○○ |
 # | 2.2 | write two kinds of attention | 12 | 75 | ●●● |
 # | 2.3 | a loss, decoding, and a summary | 7 | 50 | ●●○ |
 # | 2.4 | train three translators | – | 20 | ●○○ |
 # | 2.5 | measure them, look at their attention, compare | 11 | 90 | ●●○ |
 #
-# Sections 2.1 to 2.3 need no GPU. Section 2.4 takes about three minutes on a laptop.
+# Sections 2.1 to 2.3 need no GPU. Section 2.4 takes about three minutes on a laptop with the course's own
+# pairs, about twenty with Multi30k.
 #
 # **How to work.** Fill in what says `TODO`, and remove the line that raises `NotImplementedError` when
 # you do. The cell below each of them checks your work on the spot: it runs your code on small inputs,
@@ -52,7 +53,7 @@
 # - Let people say their predictions aloud before 2.4. Nearly everyone expects mean pooling to be as good
 #   as useless; that it is far better than nothing is worth five minutes.
 # - The variance over epochs tells how far a curve fell, not how reliable it is. Reports of earlier years
-#   read it as noise between runs. It is the best discussion that answer 2.3 leads to.
+#   read it as noise between runs. It is the best discussion that the last answer leads to.
 # - Trainings are not run again: outputs below 2.4 are those that the student handed in.
 # ### END MARK SCHEME
 
@@ -220,6 +221,13 @@ class MeanPoolAttention(nn.Module):
 check("MeanPoolAttention", MeanPoolAttention)
 
 # %% [markdown]
+# <details><summary>One answer to "Think first"</summary>
+#
+# Six of the ten places of the short sentence are padding. Averaged in, they would make up 60 % of its vector, and
+# more if a longer sentence joined the batch. So yes: its translation would depend on its neighbours.
+#
+# </details>
+#
 # ### Scaled dot-product attention with a single query (6 points, 40 minutes)
 #
 # Now the real thing. The decoder's state asks a question, every German word offers a key, and the decoder
@@ -244,7 +252,7 @@ check("MeanPoolAttention", MeanPoolAttention)
 # <details><summary>Hint 1: a nudge</summary>
 #
 # Write the shape of every line behind it, as in `# (B, T, kq)`. Queries come from one place and keys from
-# another, but a dot product needs both to have the same number of numbers: that is what the projections
+# another, but a dot product needs both to have the same number of entries: that is what the projections
 # are for.
 #
 # </details>
@@ -313,20 +321,21 @@ check("SingleQueryScaledDotProductAttention", SingleQueryScaledDotProductAttenti
 # With dummy attention, all that the decoder ever knows about
 # the German sentence is its first state: the encoder's last memory, squeezed into D numbers. A short
 # sentence may fit; most of a long one is lost, and nothing can be looked up later. Mean pooling adds the
-# average of all words' vectors, at every step: roughly *which* words there are. It does not fade as
-# sentences get longer, but it is the same at every step, so the decoder must work out by itself which
-# word comes next, and swapping two nouns hardly changes it. (It does a little, because the vectors come
-# from a GRU and depend on their neighbours.) Scaled dot-product attention depends on the decoder's
-# state, so it can get a different vector at every step, nearly that of a single word, wherever it
-# stands: it can know content, place and order, even in long sentences. What it cannot do is look twice
-# within one step: there is one query, and one mixture.
+# average of all words' vectors, at every step: roughly *which* words there are. Early and late words
+# have the same share in it, but the more words there are, the less it says about each; and it is the
+# same at every step, so the decoder must work out by itself which word comes next, and swapping two
+# nouns hardly changes it. (It does a little, because the vectors come from a GRU and depend on their
+# neighbours.) Scaled dot-product attention depends on the decoder's state, so it can get a different
+# vector at every step, nearly that of a single word, wherever it stands: it can know content, place and
+# order, even in long sentences. What it cannot do is look twice within one step: there is one query,
+# and one mixture.
 #
 # ### BEGIN MARK SCHEME
 # - 1 point: dummy: only the decoder's first state, of fixed size, which long sentences overfill.
 # - 1 point: mean pool: which words there are, the same vector at every step; not which one comes next,
 #   and (nearly) nothing about their order. Full point without the remark on the GRU.
 # - 1 point: scaled dot product: depends on the state, so it can choose a word at every step, at any distance.
-# - "It is better" or "it has more parameters" is no answer: the question is about information.
+# - "It is better" or "it has more parameters" is not an answer: the question is about information.
 # ### END MARK SCHEME
 
 # %% [markdown]
@@ -559,9 +568,9 @@ plot_losses(histories, data.entropy)
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Mean pooling lands between the two, and far from both: knowing *which* words there are is worth a good deal, and
-# being able to choose among them is worth at least as much again. Write down how far your guess was off: you can
-# use it in your last answer.
+# Mean pooling lands between the two: knowing *which* words there are is worth a good deal, and being able to choose
+# among them is worth about as much again, or more. Write down how far your guess was off: you can use it in your last
+# answer.
 #
 # </details>
 
@@ -644,8 +653,8 @@ plot_loss_by_length(
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
 #
-# Two of the lines rise with the length of the sentence, and one stays nearly flat. Your answer in 2.2 says what
-# each kind can know: which of its sentences does this figure support?
+# With the course's own pairs, two of the lines rise with the length of the sentence, and one stays nearly flat. Your
+# answer in 2.2 says what each kind can know: which of its sentences does this figure support?
 #
 # </details>
 
@@ -750,7 +759,7 @@ plot_alignments(
 #
 # Compare the three kinds: **training and validation loss, mean and variance** (which mean, over what?), BLEU, and
 # the loss on long sentences. What follows about what attention is good for, and does it agree with what you wrote
-# in 2.1? Then say what your numbers *cannot* show: what does the variance over epochs tell, and what would you
+# in 2.2? Then say what your numbers *cannot* show: what does the variance over epochs tell, and what would you
 # have to do to learn how much the result depends on chance?
 
 # %% [markdown] answer="answer_2_3" points=6
@@ -762,10 +771,11 @@ plot_alignments(
 #
 # (Nats per token, over 10 epochs; no translator can get below 0.038.) The order is the same in training and
 # validation: scaled dot product, mean pool, dummy. Mean pooling is far better than nothing, but with a BLEU of 26.1
-# it gets the frame of a sentence right and its nouns wrong: it knows which words there are and not where. Only
-# attention that can choose gets near what is possible. The figure by length agrees with what I wrote in 2.1: from 6-10
-# to 26-30 German words the loss of mean pooling rises from 0.78 to 1.61 and that of the dummy from 1.69 to 2.09,
-# while scaled dot product stays at 0.09. Training and validation losses hardly differ, so none of the three has
+# it often gets the frame of a sentence right and the wrong nouns into it: it knows roughly which words there are, not
+# where they belong. Only attention that can choose gets near what is possible. The figure by length agrees with what I
+# wrote in 2.2: from 6-10 to 26-30 German words the loss of mean pooling rises from 0.78 to 1.61 and that of the dummy
+# from 1.69 to 2.09, while scaled dot product stays at 0.09. Validation losses are nowhere above training losses (a
+# training loss is averaged over an epoch in which the model still improves, with dropout on), so none of the three has
 # learned its sentences by heart.
 #
 # The variance over epochs is largest for the best model because its loss fell the furthest, from 2.65 to 0.09. It says
@@ -778,8 +788,8 @@ plot_alignments(
 # - 2 points: the numbers: training and validation loss of all three with mean and variance, saying over what; BLEU.
 # - 1 point: the order is named and the distances are judged (mean pool much better than nothing, far from scaled
 #   dot product), training and validation told apart.
-# - 1 point: length: the two others grow worse with it, scaled dot product hardly does; tied to 2.1.
-# - 1 point: the variance over epochs is read rightly: it shows how far the loss fell, not how reliable it is. "Higher
+# - 1 point: length: the two others grow worse with it, scaled dot product hardly does; tied to the answer in 2.2.
+# - 1 point: the variance over epochs is read correctly: it shows how far the loss fell, not how reliable it is. "Higher
 #   variance, so less stable between runs" earns nothing here, though earlier reports said so.
 # - 1 point: limits: one seed, one size, a made-up language (or short captions); several seeds would be needed, or
 #   another concrete experiment. "More data" alone earns nothing.

@@ -75,6 +75,14 @@ def test_a_wrong_one_gets_a_sentence(case):
         check(name, value, **others)
 
 
+def test_an_error_comes_with_the_learners_line():
+    namespace = {}
+    code = "def attend_next(q, k, v, cache, n_heads):\n    cache['k']\n"
+    exec(compile(code, "<ipython-input-3-challenge>", "exec"), namespace)
+    with pytest.raises(CheckFailed, match=r"TypeError: .* \[line 2 of your cell\]\."):
+        check("attend_next", namespace["attend_next"], self_attention=dot_product)
+
+
 def test_progress_counts_the_challenges_of_one_notebook(capsys):
     RIGHT["challenge_pair"]()
     assert "of 2 challenges of this notebook pass so far" in capsys.readouterr().out

@@ -65,7 +65,7 @@ def test_untouched_work_is_named_and_the_zip_is_made_all_the_same(folder, capsys
     assert "2.2 setup, 2.2 results, 2.2 interpretation" in said
     assert "trainings and experiments were not run" in said
     assert "test_predictions.csv is not here" in said
-    assert "this zip file is good as it is, too" in said
+    assert "this zip file is also valid as it is" in said
     assert "No browser was found here" in said
     with zipfile.ZipFile(path) as archive:
         assert json.loads(archive.read("manifest.json"))["warnings"]

@@ -37,8 +37,8 @@ def test_a_text_longer_than_the_model_is_cut():
 def test_the_surest_mistake_is_read_first():
     said = " ".join(read_mistakes(TEXTS, LABELS, PROBABILITIES, count=2).split())
     assert said.startswith(
-        "2 mistakes in 4 sentences. The surest of them: 1. “a mess, and I loved it” is positive; "
-        "the model was 98.0% sure that it is negative. 2. “a bore” is negative; the model was 70.0% "
+        "2 mistakes in 4 sentences. The ones the model was surest of: 1. “a mess, and I loved it” is "
+        "positive; the model was 98.0% sure that it is negative. 2. “a bore” is negative; the model was 70.0% "
     )
 
 
