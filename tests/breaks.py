@@ -210,7 +210,7 @@ BREAKS = [
     # ------------------------------------------------------------------------------- publishing
     Break("publish", PUBLISH, '            raise CourseError(\n                f"{path} was changed by hand',
           '            print(\n                f"{path} was changed by hand'),
-    Break("publish", PUBLISH, 'if facts.get("course") != course.id:', "if not facts:"),
+    Break("publish", PUBLISH, 'or facts.get("course") != course.id:', "or not facts:"),
     Break("publish", PUBLISH, "for name in sorted(set(earlier) - set(files)):", "for name in []:"),
     Break("publish", PUBLISH, 'if name and not Path(name).is_absolute() and ".." not in Path(name).parts:',
           "if name:"),

@@ -367,7 +367,7 @@ def _read_earlier(course: Course, folder: Path) -> dict[str, str]:
         sums = _read_sums(folder)
     except (OSError, ValueError):
         facts, sums = {}, {}
-    if facts.get("course") != course.id:
+    if not isinstance(facts, dict) or facts.get("course") != course.id:
         raise CourseError(
             f"{folder} holds other things ({', '.join(sorted(p.name for p in there)[:3])}, ...), "
             "and nothing of yours is overwritten: give a new or empty folder."

@@ -88,6 +88,15 @@ def test_an_earlier_publication_is_updated_and_nothing_else_is_touched(quick, fi
     assert (folder / "README.md").read_text() == "My own words."
 
 
+def test_a_published_file_that_was_changed_by_hand_is_not_overwritten(quick, files, tmp_path):
+    publish(quick, tmp_path)
+    name = next(name for name in files if name.endswith(".ipynb"))
+    (tmp_path / name).write_text("My own notebook.")
+    with pytest.raises(CourseError, match=rf"{name} was changed by hand after it was published"):
+        publish(quick, tmp_path)
+    assert (tmp_path / name).read_text() == "My own notebook."
+
+
 def test_lines_added_to_the_readme_by_hand_survive(quick, files, tmp_path, monkeypatch):
     folder = tmp_path / "public"
     publish(quick, folder)
@@ -166,10 +175,16 @@ def test_a_folder_with_other_things_is_left_alone(quick, tmp_path):
     (tmp_path / "thesis.txt").write_text("three years")
     with pytest.raises(CourseError, match=r"holds other things \(thesis.txt"):
         publish(quick, tmp_path)
-    (tmp_path / "release.json").write_text('{"course": "another-course"}')
-    with pytest.raises(CourseError, match="holds other things"):
-        publish(quick, tmp_path)  # somebody else's publication
-    assert {path.name for path in tmp_path.iterdir()} == {"thesis.txt", "release.json"}
+    (tmp_path / "SHA256SUMS").write_text("")
+    for facts in ('{"course": "another-course"}', "[1]", "null"):  # somebody else's publication
+        (tmp_path / "release.json").write_text(facts)
+        with pytest.raises(CourseError, match="holds other things"):
+            publish(quick, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "thesis.txt",
+        "release.json",
+        "SHA256SUMS",
+    }
     with pytest.raises(CourseError, match="is a file"):
         publish(quick, tmp_path / "thesis.txt")
 
@@ -225,8 +240,7 @@ PLANTS = {  # what is planted, under which name, and what the sentence must hold
     "an exercise module in another encoding": (
         "notes.txt", exercise_module().decode().encode("utf-16"), r"notes.txt:\d+: "),
     "a solution with other quotes": (
-        "notes.txt", b"import os\nfrom autograder.grading.in_process  import(grade_here)\n"
-        b"grade_here( 'attention.query_crafting', 'q_select_first', globals(), points = 2)\n", "hidden test of"),
+        "notes.txt", b"import os\ngrade_here( 'attention.query_crafting', 'q_select_first', globals(), points = 2)\n", "hidden test of"),
     "an exercise module in a zip": (
         "slides.pptx", zipped("a/b.xml", exercise_module()), r"slides.pptx!a/b.xml:\d+: "),
     "an exercise module inside binary data": (
