@@ -12,7 +12,7 @@ from autograder.demo.personas import fill_in, solve_all
 from autograder.exercises.attention.leaderboard import TestSet as Known
 from autograder.exercises.attention.leaderboard import collect_test_sets, count_again
 from autograder.grading.paths import find_jobs
-from autograder.intake.arrivals import settle
+from autograder.intake.arrivals import find_students, settle
 from autograder.intake.colab_export import NOTE
 from course_utils.sentiment.sources import load_own_splits
 from tests.conftest import ROOT
@@ -181,3 +181,14 @@ def test_a_file_of_any_kind_is_handed_in_and_nobody_vanishes(tmp_path, monkeypat
         assert "essay.docx" in told["yan"] and not any(
             account.gradable for account in found.values()
         )
+
+
+def test_a_link_in_a_students_own_folder_is_not_taken_for_misplaced_work(tmp_path, monkeypatch):
+    home = tmp_path / "submitted" / "ada"
+    (home / "attention").mkdir(parents=True)
+    (home / "atention").symlink_to(ROOT / "source" / "attention")
+    (home / "1_query_crafting.ipynb").symlink_to(
+        ROOT / "source" / "attention" / "1_query_crafting.ipynb"
+    )
+    monkeypatch.setenv("COURSE_GRADING", str(tmp_path))
+    assert find_students(load_assignment("attention", ROOT)) == {"ada": []}
