@@ -150,8 +150,8 @@ def copy_query(K, j):
     K (n, d), one key per row; j an index from 0 -> q (d,)
     """
     ### BEGIN SOLUTION
-    # Only k_j has a score other than 0, and that score is the query's length: right in every draw from
-    # 6 up.
+    # Only k_j has a score other than 0, and that score is the query's length:
+    # right in every draw from 6 up.
     return 20 * K[j]
     ### END SOLUTION
     raise NotImplementedError("TODO: copy_query")
