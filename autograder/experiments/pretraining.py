@@ -93,6 +93,8 @@ def run_model(
             "right": mean_confidence([a for a in answers["test"] if a.right]),
             "wrong": mean_confidence([a for a in answers["test"] if not a.right]),
             "unknown": mean_confidence(answers["unknown"]),
+            "unknown_above_half": share_above(answers["unknown"], 0.5),
+            "unknown_surest": max(answer.confidence for answer in answers["unknown"]),
         },
     }
 
@@ -103,6 +105,10 @@ def count(answers: list[Answer]) -> float:
 
 def mean_confidence(answers: list[Answer]) -> float | None:
     return sum(a.confidence for a in answers) / len(answers) if answers else None
+
+
+def share_above(answers: list[Answer], line: float) -> float:
+    return sum(answer.confidence > line for answer in answers) / len(answers)
 
 
 def run_all(world: World, plan: Plan, seed: int, folder: Path, kinds: tuple[str, ...]) -> dict:
@@ -146,19 +152,36 @@ def describe_own(results: dict[int, dict], world: World, plan: Plan) -> str:
             for name in ("test", "unknown")
         ]
         lines.append(f"| {kind} | " + " | ".join(cells) + " |")
-    lines += ["", "How sure the models are of what they say (mean probability of the whole answer), "
-              "and what they cost (processor seconds on one thread, both stages):", "",
-              "| model | seed | right answers | wrong answers | unknown people | seconds | weights |",
-              "|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    lines += ["", "How sure the models are of what they say (mean probability of the whole answer; for "
+              "unknown people also the share of answers above one half, and the surest one), the loss in "
+              "the last epoch of pretraining, and what they cost (processor seconds on one thread, both "
+              "stages):", "",
+              "| model | seed | right answers | wrong answers | unknown people | above 0.5 | surest | "
+              "loss | seconds | weights |",
+              "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
     for kind in (ALONE, PRETRAINED, SYNTHESIZER):
         for seed, found in results.items():
             if kind in found:
-                run = found[kind]
-                sure = (run["confidence"][name] for name in ("right", "wrong", "unknown"))
-                cells = ["none" if number is None else f"{number:.2f}" for number in sure]
-                cells += [f"{run['processor_seconds']:.0f}", f"{run['weights']:,}"]
+                cells = describe_run(found[kind])
                 lines.append(f"| {kind} | {seed} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def describe_run(run: dict) -> list[str]:
+    """Return the cells of one line about confidence, loss and cost."""
+
+    def write(number: float | None) -> str:
+        return "none" if number is None else f"{number:.2f}"
+
+    sure = run["confidence"]
+    return [
+        *(write(sure[name]) for name in ("right", "wrong", "unknown")),
+        f"{sure['unknown_above_half']:.0%}".replace("%", " %"),
+        write(sure["unknown_surest"]),
+        write(run["losses"].get("pretraining", [None])[-1]),
+        f"{run['processor_seconds']:.0f}",
+        f"{run['weights']:,}",
+    ]
 
 
 def describe_real(results: dict, world: World, plan: Plan) -> str:

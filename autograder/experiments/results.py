@@ -1,13 +1,14 @@
-"""Measures every number that the notebooks of `attention` quote, and writes them to one file.
+"""Measures every number that the notebooks quote, and writes them to one file per assignment.
 
-    python -m autograder.experiments.results                      # everything (under an hour)
+    python -m autograder.experiments.results                      # everything (about an hour)
     python -m autograder.experiments.results --only queries       # one group, in a second
 
 Text in the notebooks names a number, {{sentiment.default.best_epoch}}, and `python -m autograder
-build` fills it in from notebooks/attention/results.json, which this command rewrites. Finished
+build` fills it in from notebooks/<assignment>/results.json, which this command rewrites. Finished
 trainings are kept in runs/, so that it can be stopped and started again.
 
-The numbers of the real corpus are read from docs/experiments.md, which
+What `attention` quotes is measured here, what `attention_at_work` quotes in at_work.py. The numbers
+of the real corpus are read from docs/experiments.md, which
 `python -m autograder.experiments.language_model --corpus real` writes.
 """
 
@@ -24,8 +25,10 @@ from pathlib import Path
 
 import torch
 
+from autograder.authoring.quoted_numbers import FILE, load_numbers
 from autograder.blueprint import load_blueprint
 from autograder.course import load_assignment
+from autograder.experiments import at_work
 from autograder.experiments.language_model import (
     EXPERIMENTS,
     SHORT,
@@ -264,26 +267,38 @@ def _percent(share: float) -> str:
 
 # ---------------------------------------------------------------------------------- writing
 
-GROUPS = {
-    "queries": measure_queries,
-    "own": measure_language_model,
-    "real": read_real,
-    "sentiment": measure_sentiment,
+GROUPS = {  # by assignment; each group's name is used once
+    "attention": {
+        "queries": measure_queries,
+        "own": measure_language_model,
+        "real": read_real,
+        "sentiment": measure_sentiment,
+    },
+    "attention_at_work": at_work.GROUPS,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m autograder.experiments.results")
-    parser.add_argument("--only", nargs="+", choices=GROUPS, default=list(GROUPS))
+    names = [name for groups in GROUPS.values() for name in groups]
+    parser.add_argument("--only", nargs="+", choices=names, default=names)
     chosen = parser.parse_args().only
-    path = load_assignment("attention").texts / "results.json"
-    results = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    for name in chosen:
-        results[name] = GROUPS[name]()
-        text = json.dumps({key: results[key] for key in GROUPS if key in results}, indent=1)
-        replace_file(path, (text + "\n").encode())
-        print(f"{path}: {name} is measured.", flush=True)
+    for assignment, groups in GROUPS.items():
+        path = load_assignment(assignment).texts / FILE
+        for name in groups:
+            if name in chosen:
+                write_group(path, groups, name)
+                print(f"{path}: {name} is measured.", flush=True)
     print("Now `python -m autograder build` puts the numbers where they belong.")
+
+
+def write_group(path: Path, groups: dict[str, Callable], name: str) -> None:
+    """Measure one group, and put it in its place in an assignment's file; the others stay."""
+    results = load_numbers(path.parent)
+    results[name] = groups[name]()
+    ordered = {key: results[key] for key in groups if key in results}
+    text = json.dumps(ordered, indent=1, ensure_ascii=False)
+    replace_file(path, (text + "\n").encode())
 
 
 if __name__ == "__main__":

@@ -52,11 +52,13 @@
 #   see it. Most expect a round cloud about the mean, because g scatters around 1. The average of the
 #   outputs does lie between v_a and v_b; most single outputs lie towards one of the two ends, and few
 #   near the middle.
-# - A longer query does not help one head: it is right in at most 4 % of draws at any length. Two heads,
-#   C mu_a and C mu_b, are right in 80 % of draws at C = 6, 95 % at 10, and all from 20 up.
+# - A longer query does not help one head: it is right in at most {{noise.one_head_at_most}} % of draws
+#   at any length. Two heads, C mu_a and C mu_b, are right in {{noise.two_heads.at_6}} % of draws at
+#   C = 6, {{noise.two_heads.at_10}} % at 10, and in all from {{noise.two_heads.from}} up.
 # - A tempting wrong answer in 1.4 is `mu_a + mu_b` and `mu_a - mu_b`, by analogy with vectors: add
 #   the two outputs and something cancels. Weights are never negative, so nothing does. It is right in
-#   2 % of draws at C = 6 and in about 40 % at most, and the check names it.
+#   {{noise.sum_and_difference.at_6}} % of draws at C = 6 and in about
+#   {{noise.sum_and_difference.at_most}} % at most, and the check names it.
 # - `mu_a - mu_b` with `mu_b - mu_a`, on the other hand, is right: each head finds one token.
 # - In 1.5 the order is V, then who looks at whom, then Q. People who start with Q get lost.
 # - 1.6 prepares the third notebook of this assignment, in which the synthesizer is trained. Let
@@ -150,8 +152,8 @@ def copy_query(K, j):
     K (n, d), one key per row; j an index from 0 -> q (d,)
     """
     ### BEGIN SOLUTION
-    # Only k_j has a score other than 0, and that score is the query's length: right in every draw from
-    # 6 up.
+    # Only k_j has a score other than 0, and that score is the query's length:
+    # right in every draw from {{noise.copy_from}} up.
     return 20 * K[j]
     ### END SOLUTION
     raise NotImplementedError("TODO: copy_query")
@@ -174,7 +176,7 @@ noise.plot_new_keys(copy_query, "copy_query")
 
 # %% [markdown] answer="answer_1_1" points=2
 # One score has to exceed all others by so much that nearly all of the weight goes to it; with twelve
-# tokens a gap of about 6 is enough for an error of 0.05. Some query must be able to make that gap: there
+# tokens a gap of about {{noise.copy_from}} is enough for an error of 0.05. Some query must be able to make that gap: there
 # has to be a direction in which this key reaches further than every other key. Keys at right angles
 # always allow it, since the direction of the key itself gives the others a score of 0; two equal keys, or
 # a key that lies between others, would not.
@@ -223,7 +225,8 @@ def average_query(K, a, b):
     K (n, d), one key per row; a != b -> q (d,)
     """
     ### BEGIN SOLUTION
-    # Both keys score 20, all others 0. Without noise any length from 6 up is right.
+    # Both keys score 20, all others 0. Without noise all draws are right with scores from
+    # {{noise.average_from}} up.
     return 20 * (K[a] + K[b])
     ### END SOLUTION
     raise NotImplementedError("TODO: average_query")
@@ -298,7 +301,8 @@ def robust_query(means, a, b):
     """
     ### BEGIN SOLUTION
     # As in 1.2, and now the length has an upper limit too: with C (mu_a + mu_b) all draws are right for
-    # C from 6 to 14, 99.9 % at 20, 90 % at 40, 61 % at 80, 29 % at 200.
+    # C from {{noise.robust.from}} to {{noise.robust.to}}, {{noise.robust.at_20}} % at 20,
+    # {{noise.robust.at_40}} % at 40, {{noise.robust.at_80}} % at 80, {{noise.robust.at_200}} % at 200.
     return 10 * (means[a] + means[b])
     ### END SOLUTION
     raise NotImplementedError("TODO: robust_query")
@@ -328,7 +332,7 @@ noise.plot_noise(robust_query, noise=0.01, length=100)
 # noise): $g$ is drawn from a normal distribution with mean 1 and variance $\frac12$, and drawn again while
 # it lies below 0.3. The direction of the key is steady; its length is not. All other keys are as before.
 #
-# **Predict, then run.** $g$ scatters around 1 (its mean is about 1.2). Where will the outputs of 300 draws
+# **Predict, then run.** $g$ scatters around 1 (its mean is about {{noise.gain_mean}}). Where will the outputs of 300 draws
 # lie: in a round cloud about the mean of $v_a$ and $v_b$, on the way between the two, or somewhere else?
 # And how many of the 300 will be right?
 
@@ -430,7 +434,8 @@ def two_head_queries(means, a, b):
     """
     ### BEGIN SOLUTION
     # Each head copies one value, so g only changes by how much a wins in its own head. With C mu_a and
-    # C mu_b 80 % of draws are right at C = 6, 95 % at 10, 99.8 % at 14, and all from 20 up.
+    # C mu_b {{noise.two_heads.at_6}} % of draws are right at C = 6, {{noise.two_heads.at_10}} % at 10,
+    # {{noise.two_heads.at_14}} % at 14, and all from {{noise.two_heads.from}} up.
     return 30 * means[a], 30 * means[b]
     ### END SOLUTION
     raise NotImplementedError("TODO: two_head_queries")

@@ -716,20 +716,21 @@ plot_alignments(
 # use pictures of sentences that you typed.)
 
 # %% [markdown] answer="answer_2_2" points=5
-# In all eight pictures nearly every row has one bright place, mostly with a weight above 0.9: the model looks at
-# one word at a time. Where the two languages agree in order there is a diagonal; the full stop and STOP look at
-# the end of the sentence.
+# In all eight pictures nearly every row has one bright place, in {{translation.pictures.sharp}} of
+# {{translation.pictures.rows}} rows with a weight above 0.9: the model looks at one word at a time. Where the two
+# languages agree in order there is a diagonal; the full stop and STOP look at the end of the sentence.
 #
-# *Picture 7* (die lehrerinnen hoffen, dass viele junge köche die stühle brauchen; "the teachers hope
-# that many young cooks need the chairs"): a diagonal as far as "cooks". Then English needs the verb,
-# which German has put last, after *die stühle*. The row of "need" jumps over the object to *brauchen*,
-# and the next two rows jump back to *die* and *stühle*: exactly where I would look. No word looks at the
-# comma after *hoffen*, because English has none there. This is the inverted word order of a subordinate
-# clause.
+# *Picture 7* ({{translation.pictures.picture_7.german}}; "{{translation.pictures.picture_7.english}}"): a diagonal as
+# far as "cooks". Then English needs the verb, which German has put last, after *die stühle*. The row of "need" jumps
+# over the object to *{{translation.pictures.picture_7.looks_at.need}}*
+# ({{translation.pictures.picture_7.weights.need}}), and the next two rows jump back to *die* and *stühle*: exactly
+# where I would look. No word looks at the comma after *hoffen*, because English has none there. This is the inverted
+# word order of a subordinate clause.
 #
-# *Picture 1* (der koch nimmt die lampen an; "the cook removes the lamps"): a clean diagonal, and wrong. *nimmt ... an*
-# is "accepts"; "removes" would be *nimmt ... weg*. The row of the verb has the weight 1.00 on *nimmt* and none on
-# *an*, which decides the meaning. The encoder's vector at *nimmt* could know about *an*, since it also reads from
+# *Picture 1* ({{translation.pictures.picture_1.german}}; "{{translation.pictures.picture_1.english}}"): a clean
+# diagonal, and wrong. *nimmt ... an* is "accepts"; "removes" would be *nimmt ... weg*. The row of the verb has the
+# weight {{translation.pictures.picture_1.weights.removes}} on
+# *{{translation.pictures.picture_1.looks_at.removes}}* and none on *an*, which decides the meaning. The encoder's vector at *nimmt* could know about *an*, since it also reads from
 # right to left, but evidently it does not know it well. I would have looked at the end. So a sharp picture is no
 # proof of a good translation, and one look per word is not enough for a verb in two pieces.
 #
@@ -765,22 +766,28 @@ plot_alignments(
 # %% [markdown] answer="answer_2_3" points=6
 # | attention | training loss by epoch: mean (variance) | validation loss by epoch: mean (variance) | best validation | BLEU |
 # |---|---|---|---|---|
-# | scaled dot product | 0.827 (1.284) | 0.589 (0.652) | 0.091 | 89.3 |
-# | mean pool | 1.708 (0.512) | 1.571 (0.204) | 1.175 | 26.1 |
-# | dummy | 2.218 (0.249) | 2.104 (0.067) | 1.922 | 2.0 |
+# | scaled dot product | {{translation.scaled_dot_product.train_mean}} ({{translation.scaled_dot_product.train_variance}}) | {{translation.scaled_dot_product.validation_mean}} ({{translation.scaled_dot_product.validation_variance}}) | {{translation.scaled_dot_product.best}} | {{translation.scaled_dot_product.bleu}} |
+# | mean pool | {{translation.mean_pool.train_mean}} ({{translation.mean_pool.train_variance}}) | {{translation.mean_pool.validation_mean}} ({{translation.mean_pool.validation_variance}}) | {{translation.mean_pool.best}} | {{translation.mean_pool.bleu}} |
+# | dummy | {{translation.dummy.train_mean}} ({{translation.dummy.train_variance}}) | {{translation.dummy.validation_mean}} ({{translation.dummy.validation_variance}}) | {{translation.dummy.best}} | {{translation.dummy.bleu}} |
 #
-# (Nats per token, over 10 epochs; no translator can get below 0.038.) The order is the same in training and
-# validation: scaled dot product, mean pool, dummy. Mean pooling is far better than nothing, but with a BLEU of 26.1
-# it often gets the frame of a sentence right and the wrong nouns into it: it knows roughly which words there are, not
-# where they belong. Only attention that can choose gets near what is possible. The figure by length agrees with what I
-# wrote in 2.2: from 6-10 to 26-30 German words the loss of mean pooling rises from 0.78 to 1.61 and that of the dummy
-# from 1.69 to 2.09, while scaled dot product stays at 0.09. Validation losses are nowhere above training losses (a
-# training loss is averaged over an epoch in which the model still improves, with dropout on), so none of the three has
-# learned its sentences by heart.
+# (Nats per token, over {{translation.epochs}} epochs; no translator can get below {{translation.floor}}.) The order is
+# the same in training and validation: scaled dot product, mean pool, dummy. Mean pooling is far better than nothing,
+# but with a BLEU of {{translation.mean_pool.bleu}} it often gets the frame of a sentence right and the wrong nouns into
+# it: it knows roughly which words there are, not where they belong. Only attention that can choose gets near what is
+# possible. The figure by length agrees with what I wrote in 2.2: from 6-10 to 26-30 German words the loss of mean
+# pooling rises from {{translation.mean_pool.by_length.6_10}} to {{translation.mean_pool.by_length.26_30}} and that of
+# the dummy from {{translation.dummy.by_length.6_10}} to {{translation.dummy.by_length.26_30}}, while that of scaled dot
+# product hardly moves ({{translation.scaled_dot_product.by_length.6_10}} and
+# {{translation.scaled_dot_product.by_length.26_30}}). Longer sentences are too few to tell. Validation losses lie below
+# training losses most of the time, because a training loss is averaged over an epoch in which the model still improves,
+# with dropout on; at the end that of mean pooling is {{translation.mean_pool.most_above}} above, which is little. So
+# none of the three has learned its sentences by heart.
 #
-# The variance over epochs is largest for the best model because its loss fell the furthest, from 2.65 to 0.09. It says
-# nothing about chance. The variance over sentences says something else: 0.003 against 0.131 for mean pooling, so
-# the good model is good on nearly every sentence. How much depends on the seed I cannot know from one training
+# The variance over epochs is largest for the best model because its loss fell the furthest, from
+# {{translation.scaled_dot_product.first_validation}} to {{translation.scaled_dot_product.last_validation}} on the
+# validation sentences. It says nothing about chance. The variance over sentences says something else:
+# {{translation.scaled_dot_product.sentence_variance}} against {{translation.mean_pool.sentence_variance}} for mean
+# pooling, so the good model is good on nearly every sentence. How much depends on the seed I cannot know from one training
 # each: I would train every kind with five seeds and compare the best validation losses. And the sentences are made by
 # a small grammar; real ones have more words and fewer rules.
 #
@@ -794,10 +801,12 @@ plot_alignments(
 # - 1 point: limits: one seed, one size, a made-up language (or short captions); several seeds would be needed, or
 #   another concrete experiment. "More data" alone earns nothing.
 #
-# **What to expect.** On the course's own pairs, laptop profile: best validation losses of 0.091, 1.175
-# and 1.922, BLEU of 89.3, 26.1 and 2.0 (scaled dot product, mean pool, dummy). Digits move with the machine; the order
-# and the distances do not. Scaled dot product gets nearly all of its remaining loss from separable verbs in main
-# clauses: it looks at their stem, hardly ever at their prefix, and then guesses.
+# **What to expect.** On the course's own pairs, laptop profile: best validation losses of
+# {{translation.scaled_dot_product.best}}, {{translation.mean_pool.best}} and {{translation.dummy.best}}, BLEU of
+# {{translation.scaled_dot_product.bleu}}, {{translation.mean_pool.bleu}} and {{translation.dummy.bleu}} (scaled dot
+# product, mean pool, dummy). Digits move with the machine; the order and the distances do not. Much of what scaled dot
+# product still loses comes from separable verbs in main clauses: it looks at their stem, hardly ever at their prefix,
+# and then guesses.
 # On Multi30k an earlier course reports validation losses of 2.64 (scaled dot product), 3.02 (mean pool) and 3.16
 # (dummy), and training losses of 3.35, 3.58 and 3.67; docs/translation.md has the same comparison with this
 # course's model, with the command that made it. In the quick profile nothing much has been learned yet: its

@@ -618,15 +618,15 @@ for name, stages in (
 # %% [markdown] answer="answer_3_1" points=5
 # | model | with biographies | unknown people |
 # |---|---|---|
-# | most frequent place | 20 % | 20 % |
-# | finetuning alone | 15 % | 15 % |
-# | pretrained and finetuned | 85 % | 7 % |
-# | the same with the synthesizer | 70 % | 14 % |
+# | most frequent place | {{pretraining.baseline.known}} | {{pretraining.baseline.unknown}} |
+# | finetuning alone | {{pretraining.alone.known}} | {{pretraining.alone.unknown}} |
+# | pretrained and finetuned | {{pretraining.pretrained.known}} | {{pretraining.pretrained.unknown}} |
+# | the same with the synthesizer | {{pretraining.synthesizer.known}} | {{pretraining.synthesizer.unknown}} |
 #
 # The people of the test questions have biographies, but their own questions were never trained on.
 # Finetuning alone sees 80 names with their places and nothing else: about any other name it cannot
-# know anything, so the best it could learn is how frequent the places are. With 15 % it ends below
-# always saying Arlen. The pretrained model has read where the others were born, in several
+# know anything, so the best it could learn is how frequent the places are. With
+# {{pretraining.alone.known}} it ends below always saying Arlen. The pretrained model has read where the others were born, in several
 # wordings; that knowledge sits in its weights before the first question. Finetuning on *other*
 # people only teaches it the form: that a question followed by MASK wants the place, and nothing
 # more, after it. So the facts come from pretraining and the skill of answering from finetuning, and
@@ -642,11 +642,14 @@ for name, stages in (
 # - "Pretraining gives the model general language understanding" without saying where the *facts*
 #   come from earns at most 1 of the 2 points for why.
 #
-# **What to expect** (laptop profile, three seeds in docs/pretraining.md): baseline 20 %, finetuning
-# alone 20 % or below, pretrained about 85 %, the synthesizer 48 to 70 %, unknown people at or below
-# the baseline. On the real data reports say 0.6 % for finetuning alone, 5.0 % for always London and
-# 23.0 % after 650 epochs of pretraining. With this course's small model, 650 epochs came to 2.0 % only
-# (docs/pretraining.md): do not expect 23 % on a laptop.
+# **What to expect** (laptop profile, three seeds in docs/pretraining.md): baseline
+# {{pretraining.baseline.known}}, finetuning alone {{pretraining.alone.lowest}} to
+# {{pretraining.alone.highest}}, pretrained {{pretraining.pretrained.lowest}} to
+# {{pretraining.pretrained.highest}}, the synthesizer {{pretraining.synthesizer.lowest}} to
+# {{pretraining.synthesizer.highest}}, unknown people at or below the baseline. On the real data reports
+# say 0.6 % for finetuning alone, 5.0 % for always London and 23.0 % after 650 epochs of pretraining.
+# With this course's small model, {{pretraining.real.pretrained.epochs}} epochs came to
+# {{pretraining.real.pretrained.right}} only (docs/pretraining.md): do not expect 23 % on a laptop.
 # ### END MARK SCHEME
 
 # %% [markdown]
@@ -665,10 +668,12 @@ for name, stages in (
 # do without, and what you would expect; that can earn 2 of the 3 points.) (3 points)
 
 # %% [markdown] answer="answer_3_4" points=3
-# With attention 85 % are right, with the synthesizer 70 %; the losses of pretraining end at 0.53 and
-# 0.59. Here the synthesizer saved nothing: it has slightly more weights (176,960 against 164,480,
-# because each layer needs a column of scores for each of the 128 places of the block), and both
-# took about 117 processor seconds. For longer texts it would save the product of all queries with
+# With attention {{pretraining.pretrained.known}} are right, with the synthesizer
+# {{pretraining.synthesizer.known}}; the losses of pretraining end at {{pretraining.pretrained.loss}} and
+# {{pretraining.synthesizer.loss}}. The synthesizer saved little here: it has slightly more weights
+# ({{pretraining.synthesizer.weights}} against {{pretraining.pretrained.weights}}, because each layer
+# needs a column of scores for each of the 128 places of the block), and it took
+# {{pretraining.synthesizer.seconds}} processor seconds against {{pretraining.pretrained.seconds}}. For longer texts it would save the product of all queries with
 # all keys. What it gives up is looking by content: a token decides where to look from itself and
 # its position alone, so a name that stands a few characters further on has to be found by other
 # weights, and one head has to do what four did. With short biographies that are worded alike, much
@@ -794,11 +799,12 @@ for text in (
 
 # %% [markdown] answer="answer_3_3" points=4
 # It never says that it does not know. For the 100 unknown people it mostly names places of this
-# world (a few answers are fragments of biographies), and 7 % happen to be right: less than the 20 %
-# of always saying Arlen. Its mean confidence there is 0.62, and two thirds of these answers lie
-# above one half; for known people it is 0.88 where it is right, and 0.63 where it is wrong. So it
-# is less sure on average, but some made-up answers reach 0.99, and no threshold separates the
-# groups. The mechanism: after a question and MASK all probability has to go to some continuation,
+# world (a few answers are fragments of biographies), and {{pretraining.pretrained.unknown}} happen to be
+# right: less than the {{pretraining.baseline.unknown}} of always saying Arlen. Its mean confidence there
+# is {{pretraining.pretrained.unknown_people}}, and {{pretraining.pretrained.above_half}} of these answers
+# lie above one half; for known people it is {{pretraining.pretrained.right}} where it is right, and
+# {{pretraining.pretrained.wrong}} where it is wrong. So it is less sure on average, but the surest of the
+# made-up answers reaches {{pretraining.pretrained.surest}}, and no threshold separates the groups. The mechanism: after a question and MASK all probability has to go to some continuation,
 # and finetuning has only ever shown places there. An unknown name shares pieces with names that it
 # knows (a first name, a syllable), and these pull towards the places of their owners. That is a
 # concern because confidence, the one number that could serve as a warning, was never trained to

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from autograder.authoring.quoted_numbers import load_numbers
 from autograder.blueprint import load_blueprint
 from autograder.course import load_assignment
 from autograder.exercises.attention_at_work import noise_and_heads as exercises
@@ -309,31 +310,32 @@ def find_share(name, make, draws=3000, seed=5):
     return checks.count_right(checks.TASKS[name], worlds, queries, rng, 10) / draws
 
 
-TEXT = (ROOT / "notebooks/attention_at_work/1_noise_and_heads.py").read_text("utf-8")
+NUMBERS = load_numbers(ROOT / "notebooks/attention_at_work")["noise"]  # what the notebook quotes
 
 
-def read_shares(start, end):
-    """Read "80 % of draws are right at C = 6, 95 % at 10" from the notebook: {6: 0.8, 10: 0.95}."""
-    passage = TEXT[TEXT.index(start) :]
-    passage = passage[: passage.index(end)].replace("\n    # ", " ").replace("\n#   ", " ")
-    found = re.findall(r"([\d.]+) %(?: of draws)?(?: are right)? at (?:C = )?(\d+)", passage)
-    assert found, passage
-    return {int(length): float(percent) / 100 for percent, length in found}
+def read_shares(numbers):
+    """Read {"at_6": "80", "from": 16} as {6: 0.8}."""
+    found = {name.removeprefix("at_"): text for name, text in numbers.items() if "at_" in name}
+    return {int(length): float(text) / 100 for length, text in found.items() if length.isdigit()}
 
 
 def test_the_length_of_copying_and_averaging_queries():
-    assert "right in every draw from 6 up" in TEXT and "any length from 6 up is right" in TEXT
+    copied, averaged = NUMBERS["copy_from"], NUMBERS["average_from"]
     for length in (6, 8, 10, 14, 20, 40, 200, 1000):
-        assert find_share("copy_query", lambda a, b, C=length: C * a, 1500) >= 0.999
-        assert find_share("average_query", lambda a, b, C=length: C * (a + b), 500) == 1.0
-    assert find_share("copy_query", lambda a, b: 5 * a, 500) < 0.7
+        if length >= copied:
+            assert find_share("copy_query", lambda a, b, C=length: C * a, 1500) >= 0.999
+        if length >= averaged:
+            assert find_share("average_query", lambda a, b, C=length: C * (a + b), 500) == 1.0
+    assert find_share("copy_query", lambda a, b: (copied - 1) * a, 500) < 0.7
+    assert find_share("average_query", lambda a, b: (averaged - 1) * (a + b), 500) < 0.7
 
 
 def test_the_length_of_the_robust_query():
-    assert "all draws are right for\n    # C from 6 to 14" in TEXT
-    for length in (6, 10, 14):
+    first, last = NUMBERS["robust"]["from"], NUMBERS["robust"]["to"]
+    assert first < 10 < last, "the solution's own length"
+    for length in (first, 10, last):
         assert find_share("robust_query", lambda a, b, C=length: C * (a + b), 1500) >= 0.999
-    shares = read_shares("# As in 1.2, and now the length", "return 10")
+    shares = read_shares(NUMBERS["robust"])
     assert shares.keys() == {20, 40, 80, 200}
     for length, share in shares.items():
         found = find_share("robust_query", lambda a, b, C=length: C * (a + b))
@@ -341,42 +343,40 @@ def test_the_length_of_the_robust_query():
 
 
 def test_one_head_fails_with_the_unsteady_key_at_any_length():
-    limit = float(re.search(r"it is right in at most (\d+) % of draws at any length", TEXT)[1])
     for length in (2, 3, 4, 5, 6, 8, 10, 20, 40, 200):
         found = find_share("two_head_queries", lambda a, b, C=length: [C * (a + b)] * 2, 6000)
-        assert round(100 * found) <= limit, length
+        assert round(100 * found) <= NUMBERS["one_head_at_most"], length
 
 
 def test_two_heads_mend_it():
-    solution = read_shares("# Each head copies one value", "return 30")
-    notes = read_shares("A longer query does not help one head", "- A tempting")
-    assert solution.keys() == {6, 10, 14} and notes.keys() == {6, 10}
-    for length, share in [*solution.items(), *notes.items(), (20, 1.0), (40, 1.0), (200, 1.0)]:
+    shares = read_shares(NUMBERS["two_heads"])
+    assert shares.keys() == {6, 10, 14}
+    always = NUMBERS["two_heads"]["from"]
+    assert 14 < always < 30, "above the last share, below the solution's own length"
+    for length, share in [*shares.items(), (always, 1.0), (40, 1.0), (200, 1.0)]:
         found = find_share("two_head_queries", lambda a, b, C=length: [C * a, C * b], 6000)
         assert found == pytest.approx(share, abs=0.015 if share < 1 else 1e-3), length
-    assert TEXT.count("all from 20 up") == 2
 
 
 def test_sum_and_difference_stay_wrong():
-    passage = TEXT[TEXT.index("A tempting wrong answer") :][:400].replace("\n#   ", " ")
-    numbers = re.search(r"right in (\d+) % of draws at C = 6 and in about (\d+) % at most", passage)
-    at_six, at_most = (float(number) / 100 for number in numbers.groups())
-
     def make(a, b, C):
         return [C * (a + b), C * (a - b)]
 
     found = [
         find_share("two_head_queries", lambda a, b, C=C: make(a, b, C)) for C in (6, 200, 1000)
     ]
-    assert found[0] == pytest.approx(at_six, abs=0.015)
-    assert max(found) == pytest.approx(at_most, abs=0.03)
+    numbers = NUMBERS["sum_and_difference"]
+    assert found[0] == pytest.approx(read_shares(numbers)[6], abs=0.015)
+    assert max(found) == pytest.approx(numbers["at_most"] / 100, abs=0.03)
     both = find_share("two_head_queries", lambda a, b: [30 * (a - b), 30 * (b - a)])
     assert both >= 0.999  # "on the other hand, is right: each head finds one token"
 
 
 def test_numbers_of_the_model_answers():
-    assert "with twelve\n# tokens a gap of about 6 is enough for an error of 0.05" in TEXT
-    assert 11 / (math.exp(6) + 11) < 0.05 < 11 / (math.exp(5) + 11)
+    gains = noisy_keys.draw_gains(np.random.default_rng(1), 200_000)
+    assert gains.mean() == pytest.approx(NUMBERS["gain_mean"], abs=0.05)
+    gap = NUMBERS["copy_from"]  # enough for an error of 0.05 with twelve tokens
+    assert 11 / (math.exp(gap) + 11) < 0.05 < 11 / (math.exp(gap - 1) + 11)
     one, half = (1 / (1 + math.exp(-10 * (g - 1))) for g in (1.5, 0.5))
     assert one > 0.99 and half < 0.01  # "nearly everything" and "nearly nothing"
     rng = np.random.default_rng(0)

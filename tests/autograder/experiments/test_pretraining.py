@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from autograder.experiments import at_work
 from autograder.experiments import pretraining as experiment
 from course_utils.pretraining.plans import PLANS
 from course_utils.pretraining.world import make_world
@@ -26,3 +27,17 @@ def test_a_small_comparison_is_run_once_and_written_down(tmp_path, monkeypatch):
     assert report.count("# What pretraining brings") == 1
     experiment.write_report(None, real)
     assert (tmp_path / "docs/report.md").read_text("utf-8") == report
+
+    quoted = at_work.read_pretraining()  # what the notebook's text can name
+    assert quoted["synthesizer"].keys() > {
+        "known",
+        "unknown",
+        "lowest",
+        "surest",
+        "loss",
+        "weights",
+    }
+    run = results[1][experiment.PRETRAINED]
+    assert quoted["pretrained"]["loss"] == f"{run['losses']['pretraining'][-1]:.2f}"
+    assert quoted["pretrained"]["weights"] == f"{run['weights']:,}"
+    assert quoted["real"]["baseline"] == {"right": "5.0 %", "epochs": ""}
