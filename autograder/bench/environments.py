@@ -239,8 +239,9 @@ def _pip(python: Path, *arguments) -> subprocess.CompletedProcess:
 
 
 def _last_words(done: subprocess.CompletedProcess) -> str:
-    lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-    return (lines or done.stderr.splitlines() or ["no reason given"])[0].removeprefix("ERROR: ")
+    lines = [line.strip() for line in done.stderr.splitlines() if not line.startswith("WARNING")]
+    errors = [line for line in lines if line.lower().startswith("error")]
+    return (errors or lines or ["no reason given"])[0].removeprefix("ERROR: ")
 
 
 def list_installed(environment: Environment, names: tuple[str, ...]) -> dict[str, str]:

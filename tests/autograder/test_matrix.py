@@ -2,6 +2,7 @@
 
 import importlib
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -141,3 +142,20 @@ def test_every_known_mistake_and_right_way_can_be_shown_to_a_public_check():
         mistake = exercise.mistakes[0]
         if (name, mistake.diagnosis) not in getattr(module, "HIDDEN_ONLY", ()):
             assert not module.examine_code(name, mistake.code).passed, name
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ("WARNING: odd\nERROR: No matching distribution\nmore", "No matching distribution"),
+        (
+            "WARNING: odd\n  error: subprocess-exited-with-error",
+            "error: subprocess-exited-with-error",
+        ),
+        ("WARNING: odd\nkilled", "killed"),
+        ("WARNING: odd", "no reason given"),
+    ],
+)
+def test_pips_reason_is_not_its_first_warning(told, reason):
+    done = subprocess.CompletedProcess([], 1, "", told)
+    assert environments._last_words(done) == reason
