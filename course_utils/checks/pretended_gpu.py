@@ -76,6 +76,8 @@ class PretendedGPU(TorchFunctionMode):
                 "cuda:0 and cpu!"
             )
         result = func(*args, **kwargs)
+        if args and result is args[0]:  # changed in place: it stays where it is
+            return result
         is_new = self.default and not tensors and wanted is None
         made_there = bool(there or is_new or kwargs.get("device") is not wanted)
         _pytree.tree_map_only(torch.Tensor, lambda tensor: _mark(tensor, made_there), result)

@@ -462,7 +462,7 @@ def make_namespace(*codes: str) -> dict:
     """Return a namespace as the notebook has it, in which these codes have run."""
     namespace = {
         "torch": torch, "nn": nn, "F": nn.functional, "math": math,
-        "DEVICE": torch.device("cpu"), "__name__": "notebook",
+        "DEVICE": torch.device("cpu"), "__name__": "__main__",
     }  # fmt: skip
     for text in (code.GIVEN, *codes):
         exec(compile(text, "<exercise>", "exec"), namespace)
