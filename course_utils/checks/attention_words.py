@@ -193,7 +193,8 @@ WORDS = {
         "sequences have up to 100 tokens, and the function should work for any number."
     ),
     "parameters-exchanged": (
-        "n_heads and causal have changed places. Calls may leave out their names: n_heads comes first."
+        "n_heads and causal have changed places in the signature. A call may leave out their names, and then n_heads "
+        "comes first."
     ),
     "mask-flipped": (
         "the triangle leans the wrong way: it runs along the other diagonal. The first row is the "

@@ -376,7 +376,7 @@ def _check_dataloaders(results, right, inputs) -> Iterator[Fault]:
     mixed = {split: first[split] != sorted(first[split]) for split in SPLITS}
     for split in ("validation", "test"):
         if mixed[split] and first[split] == _list(results, f"{split}.second"):
-            yield "not-in-order", f"Every pass over {split!r} comes in this one other order"
+            yield "not-in-order", f"Both passes over {split!r} came in the same changed order"
     if not mixed["train"] and (mixed["validation"] or mixed["test"]):
         yield "wrong-split-shuffled", ""
     if not mixed["train"]:
@@ -541,7 +541,7 @@ def _check_second_call(results, right) -> Iterator[Fault]:
     yield from _find_problem(results, "longer.problem")
     seen, wanted = set(_list(results, "longer.seen")), set(_list(right, "longer.seen"))
     if wanted - seen:
-        words = f"Of {len(wanted)} examples in a longer loader {len(seen & wanted)} were used"
+        words = f"Of {len(wanted)} examples in a longer loader, {len(seen & wanted)} were used"
         yield "batches-skipped", words
     if _number(results, "device") == 0:
         yield "device-ignored", ""

@@ -19,7 +19,7 @@ WORDS = {
     ),
     "not-a-number": "it should return a number.",
     "not-a-plain-number": (
-        "a number came back in a type of another library. Return a plain Python number: float() makes one."
+        "a number came back in another library's type. Return a plain Python number: float() makes one."
     ),
     "input-changed": "it has changed a tensor it was given; the caller may still need it.",
     # -------------------------------------------------------------------- SST2Dataset
@@ -180,7 +180,7 @@ WORDS = {
     ),
     "hard-coded-device": ("it works only on a GPU. Follow the model to whatever device it is on."),
     "device-ignored": (
-        "on a GPU it would fail: a tensor on the CPU meets one that is where the model is. Move every part of a "
+        "on a GPU it would fail: a tensor on the CPU is combined with one on the model's device. Move every part of a "
         "batch to `model.device`, in training and in evaluation alike."
     ),
     "loss-mean-of-batches": (
@@ -294,8 +294,8 @@ WORDS = {
         "one that makes the steps, and no other."
     ),
     "steps-changed": (
-        "the optimizer that the function is given makes steps, but the weights are not those that it gives at its "
-        "own learning rate, with one step for each training batch."
+        "the given optimizer took steps, but the weights are not what it gives at its own learning rate, with one "
+        "step for each training batch."
     ),
     "epochs-too-many": "there are more entries in the history than epochs were asked for.",
     "small-gain-ignored": (
