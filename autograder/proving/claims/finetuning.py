@@ -202,7 +202,8 @@ def _first_is_right(seen: Seen) -> bool:
 PASSES: dict[str, Claim] = {
     "attention-mask-dropped": lambda s: not all(s.list("masks")),
     "batches-skipped": lambda s: any(
-        set(s.right[key].tolist()) - set(s.list(key)) for key in ("seen", "longer.seen")
+        set(np.ravel(s.right.get(key, [])).tolist()) - set(s.list(key))
+        for key in ("seen", "longer.seen")
     ),
     "batches-repeated": lambda s: len(s.list("seen")) > len(s.right["seen"]),
     "train-mode-forgotten": lambda s: not all(s.list("modes")),
