@@ -81,7 +81,7 @@ def judge(
     if faults:
         if name == "self_attention":
             faults = _suspect_leak(cases, results) + faults
-        return explain(faults, cases, results, mistakes)
+        return explain(faults, cases, results, mistakes, right=right)
     return Finding(True, _praise(cases))
 
 
@@ -110,11 +110,15 @@ def _judge_mask(cases, results, right, mistakes, tolerance) -> Finding:
     if not faults:
         facts = _remark_on_pair(cases, results, right, tolerance)
         return Finding(True, _praise([*contract, *large]), facts=facts)
-    tells_apart = all(_tells_apart(case, results) for case in (*contract, *large))
+    numbers = [case for case in (*contract, *large) if not case.get("device")]
+    tells_apart = all(_tells_apart(case, results) for case in numbers)
     if tells_apart and _pair_works(cases, results, right, tolerance):
+        misplaced = [fault for fault in faults if fault.case.get("device")]
+        if misplaced:
+            return explain(misplaced, contract, results, mistakes, right=right)
         sentence = "The mask is of another kind than asked for, and your masking works with it."
         return Finding(True, sentence)
-    finding = explain(faults, contract, results, mistakes)
+    finding = explain(faults, contract, results, mistakes, right=right)
     if finding.diagnosis == "wrong-shape" and faults[0].case in large:
         slug = "mask-stops-growing"
         return Finding(False, WORDS[slug], slug, finding.facts)
@@ -161,7 +165,7 @@ def _judge_masking(cases, results, right, mistakes, tolerance) -> Finding:
             remark = (_FINITE_REMARK,) if _fills_finite(group, results) else ()
             remark += _remark_on_pair(cases, results, right, tolerance)
             return Finding(True, _praise(tried), facts=remark)
-        finding = explain(faults, group, results, mistakes)
+        finding = explain(faults, group, results, mistakes, right=right)
         if finding.diagnosis in ("wrong-values", "mask-zeros-scores"):
             fill = _name_fill(faults[0], results)
             finding = Finding(False, WORDS[fill], fill, finding.facts) if fill else finding

@@ -192,6 +192,10 @@ WORDS = {
         "the mask is right for a few tokens and too small for many: it stops growing. The notebook's own "
         "sequences have up to 100 tokens, and the function should work for any number."
     ),
+    "parameters-exchanged": (
+        "n_heads and causal have changed places in the signature. A call may leave out their names, and then n_heads "
+        "comes first."
+    ),
     "mask-flipped": (
         "the triangle leans the wrong way: it runs along the other diagonal. The first row is the "
         "first token, which may see only itself."

@@ -193,16 +193,18 @@ def explain(
     results: dict,
     mistakes: Mistakes,
     sentences: Mapping[str, str] = WORDS,
+    right: Mapping | None = None,
 ) -> Finding:
     """Turn faults into one finding: a known mistake if it looks like one, else what was seen.
 
-    `sentences` say what each kind of fault and each known mistake means.
+    `sentences` say what each kind of fault and each known mistake means. `right` are the right numbers:
+    a known mistake that gives them here shows elsewhere, and explains nothing.
     """
     faults = sorted(faults, key=lambda fault: fault.kind != "not-repeatable")
     first = faults[0]
     if first.kind not in _PLAIN:
         wrong = {fault.kind for fault in faults} - _SIDE_EFFECTS
-        known = find_mistake(cases, results, mistakes) if wrong else None
+        known = find_mistake(cases, results, mistakes, right) if wrong else None
         if wrong and not known and _is_always_the_same(cases, results):
             known = "same-every-time"
         if known:
@@ -210,13 +212,15 @@ def explain(
     return Finding(False, sentences[first.kind], first.kind, _describe_faults(faults))
 
 
-def find_mistake(cases, results: dict, mistakes: Mistakes) -> str | None:
-    """Return the first known mistake that gives these very results in every case."""
+def find_mistake(cases, results: dict, mistakes: Mistakes, right: Mapping | None = None):
+    """Return the first known mistake that gives these very results in every case, or None."""
     keys = [f"{case['name']}.out" for case in cases if not case.get("device")]
     for name, outputs in mistakes():
-        if name not in _SIDE_EFFECTS and all(
-            _looks_like(results.get(key), outputs.get(key)) for key in keys
-        ):
+        if name in _SIDE_EFFECTS:
+            continue
+        if all(_looks_like(results.get(key), outputs.get(key)) for key in keys):
+            if right and all(_looks_like(right.get(key), outputs.get(key)) for key in keys):
+                continue
             return name
     return None
 

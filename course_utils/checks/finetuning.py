@@ -33,6 +33,7 @@ NAMES = (
 )
 SPLITS = ("train", "validation", "test")
 _BACKWARD, _STEP, _CLEAR = 1, 2, 3  # events, as the trials write them down
+_MAXIMA = (512, 550)  # tokens: as asked for, and of the trials' tokenizer when nobody asks
 _PAD = 1  # the token that fills up short texts, in the trials' tokenizer
 _TOLERANCE = 1e-4  # a rounded accuracy may pass; a mean of batch means may not
 _VAGUE = {
@@ -181,7 +182,7 @@ def _read_problem(problem: str) -> Fault:
         return _read_error(words)
     if kind == "keys":
         words = f"It has: {words}"
-    elif kind == "type":
+    elif kind in ("type", "number"):
         words = f"It is of type {words}"
     return _PROBLEMS.get(kind, "raised"), words
 
@@ -245,6 +246,8 @@ def _check_dataset(results, right, inputs) -> Iterator[Fault]:
         if places != [place % count for place in asked]:
             words = f"Indices {asked} gave places {[int(place) for place in places]}"
             yield ("item-always-first" if set(places) == {0} else "wrong-item"), words
+        if _number(results, f"{case}.beyond") == 2:
+            yield "none-beyond-the-end", f"For {_count(count, 'example')}, index {count} gave None"
         if _number(results, f"{case}.beyond") != 1:
             yield "index-beyond-the-end", f"For {_count(count, 'example')}, index {count} gave one"
     yield from _find_problem(results, "many.pass", "one.pass")
@@ -321,15 +324,18 @@ def _name_width(case, ids, wanted, results) -> str:
     if case == "long":
         uncut = {550: "max-length-forgotten", 602: "truncation-forgotten"}
         return uncut.get(width, "wrong-max-length")
-    return "padded-to-maximum" if width > right_width else "wrong-tokens"
+    same_rows = np.ndim(ids) == 2 and len(ids) == len(wanted) and width > right_width
+    if not same_rows or (np.asarray(ids)[:, right_width:] != _PAD).any():
+        return "wrong-tokens"
+    return "padded-to-maximum" if width in _MAXIMA else "padded-beyond-longest"
 
 
 def _name_tokens(ids) -> str:
     known = np.asarray(ids)
     if (known[:, 0] == _PAD).any():
         return "padded-in-front"
-    unknown = (known > 223).any() or (known[:, 1:-1] == 3).any()
-    return "global-tokenizer" if unknown or known[0, 0] != 0 else "wrong-tokens"
+    stranger = (known > 223).any() or known[0, 0] != 0  # not in the vocabulary that it should have
+    return "global-tokenizer" if stranger else "wrong-tokens"
 
 
 def _check_dataloaders(results, right, inputs) -> Iterator[Fault]:
@@ -368,6 +374,9 @@ def _check_dataloaders(results, right, inputs) -> Iterator[Fault]:
             if _list(results, f"{split}.{turn}.labels") != labels:
                 yield "wrong-labels", ""
     mixed = {split: first[split] != sorted(first[split]) for split in SPLITS}
+    for split in ("validation", "test"):
+        if mixed[split] and first[split] == _list(results, f"{split}.second"):
+            yield "not-in-order", f"Both passes over {split!r} came in the same changed order"
     if not mixed["train"] and (mixed["validation"] or mixed["test"]):
         yield "wrong-split-shuffled", ""
     if not mixed["train"]:
@@ -404,8 +413,7 @@ def _check_accuracy(results, right, inputs) -> Iterator[Fault]:
     words = f"For {len(inputs['some.labels'])} answers it gave {found['some']:g}"
     if not all(_close(found[case], wanted[case]) for case in cases):
         yield _name_accuracy(found, wanted, inputs), words
-    if not all(_number(results, f"{case}.plain") == 1 for case in cases):
-        yield "returned-tensor", ""
+    yield from _check_plain(results, *cases)
     if not all(_number(results, f"{case}.kept") == 1 for case in cases):
         yield "input-changed", ""
 
@@ -445,7 +453,7 @@ def _name_accuracy(found, wanted, inputs) -> str:
 def _check_training(results, right, inputs) -> Iterator[Fault]:
     yield from _check_graph(results)
     yield from _find_problem(results)
-    yield from _check_pass(results, right)
+    yield from _check_pass(results, right, once=True)
     if not all(_list(results, "modes")):
         yield "train-mode-forgotten", ""
     if not all(_list(results, "gradients")):
@@ -506,7 +514,8 @@ def _check_evaluation(results, right, inputs) -> Iterator[Fault]:
     yield from _check_second_call(results, right)
 
 
-def _check_pass(results, right) -> Iterator[Fault]:
+def _check_pass(results, right, once: bool = False) -> Iterator[Fault]:
+    """Each example has to be used; `once`: and no more than once, because every use is a step."""
     seen, wanted = _list(results, "seen"), _list(right, "seen")
     if not all(_list(results, "masks")):
         yield "attention-mask-dropped", ""
@@ -515,7 +524,7 @@ def _check_pass(results, right) -> Iterator[Fault]:
             "batches-skipped",
             f"{len(set(seen) & set(wanted))} of {len(wanted)} examples were used",
         )
-    if len(seen) > len(wanted):
+    if once and len(seen) > len(wanted):
         yield "batches-repeated", f"{len(seen)} examples were used where there are {len(wanted)}"
 
 
@@ -529,6 +538,11 @@ def _check_second_call(results, right) -> Iterator[Fault]:
             yield "state-kept", f"The {what} of the second call is {_number(results, key):.4g}"
     if not _alike(results.get("again.weights"), right["again.weights"]):
         yield "state-kept", "After the second call the weights are not the right ones"
+    yield from _find_problem(results, "longer.problem")
+    seen, wanted = set(_list(results, "longer.seen")), set(_list(right, "longer.seen"))
+    if wanted - seen:
+        words = f"Of {len(wanted)} examples in a longer loader, {len(seen & wanted)} were used"
+        yield "batches-skipped", words
     if _number(results, "device") == 0:
         yield "device-ignored", ""
 
@@ -541,8 +555,17 @@ def _check_report(results, right) -> Iterator[Fault]:
             words = f"The {key} is {found:.4g}"
             in_percent = key == "accuracy" and _close(found, 100 * wanted)
             yield ("accuracy-in-percent" if in_percent else f"wrong-{key}"), words
-    if not all(_number(results, f"{key}.plain") == 1 for key in ("loss", "accuracy")):
-        yield "returned-tensor", ""
+    yield from _check_plain(results, "loss", "accuracy")
+
+
+def _check_plain(results, *keys: str) -> Iterator[Fault]:
+    """Numbers should be Python's own: neither tensors nor another library's."""
+    for key in keys:
+        kind = results.get(f"{key}.plain")
+        if isinstance(kind, str):
+            yield "not-a-plain-number", f"It is of type {kind.partition('|')[2]}"
+        elif _number(results, f"{key}.plain") != 1:
+            yield "returned-tensor", ""
 
 
 # ------------------------------------------------------------------------------------ main
@@ -570,7 +593,7 @@ def _check_main(results, right, inputs) -> Iterator[Fault]:
                 (f"It holds epoch {saved:g}, where epoch {wanted:g} was the best"),
             )
         if not _alike(results.get(f"{case}.bias"), right[f"{case}.bias"]):
-            yield "wrong-optimizer", ""
+            yield _name_learning(case, results), ""
 
 
 def _check_history(case, results, right) -> Iterator[Fault]:
@@ -602,7 +625,8 @@ def _check_history(case, results, right) -> Iterator[Fault]:
     if not np.any(learned) and trained >= epochs:
         yield "wrong-optimizer", ""
     if _alike(history[:, ::2], wanted[:, ::2]) and not _alike(learned, right[f"{case}.learned"]):
-        yield "wrong-optimizer", "Epochs and accuracies are right, the losses are not"
+        words = "Epochs and accuracies are right, the losses are not"
+        yield _name_learning(case, results), words
     if _alike(history[:, [0, 3, 4]], wanted[:, [0, 3, 4]]) and trained > epochs:
         yield "train-evaluated-again", ""
     if epochs > 1 and (history == history[0]).all():
@@ -619,6 +643,14 @@ def _check_history(case, results, right) -> Iterator[Fault]:
     if epochs == 1 and not _alike(history, wanted) and trained < 1:
         yield "epoch-missing", ""
     yield "wrong-history", ""
+
+
+def _name_learning(case, results) -> str:
+    """Name why a model has not learned what it should have: who made steps, and after which data?"""
+    on_train, on_validation, *_ = _list(results, f"{case}.steps") or [0, 0, 0]
+    if on_validation:
+        return "trained-on-validation-data"
+    return "steps-changed" if on_train else "wrong-optimizer"
 
 
 def _list_improvements(accuracies) -> list[int]:

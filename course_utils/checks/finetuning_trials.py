@@ -17,7 +17,13 @@ from pathlib import Path
 import torch
 from torch.utils import _pytree
 from torch.utils.data import DataLoader
-from transformers import BatchEncoding, PretrainedConfig, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    BatchEncoding,
+    PretrainedConfig,
+    PreTrainedModel,
+)
 from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.utils import logging
 
@@ -165,11 +171,11 @@ def _describe_dataset(dataset, raw, order):
         return _locate([dataset[place] for place in places], kept)
 
     def refuses_beyond():
+        """Return 1 when there is an error, 2 when there is None, 0 when there is something."""
         try:
-            dataset[count]
+            return 2 if dataset[count] is None else 0
         except Exception:  # a list's is an IndexError
             return 1
-        return 0
 
     def go_through():
         return _locate(_iterate(dataset, count), kept)
@@ -304,7 +310,7 @@ def _try_dataloaders(functions, inputs):
             raise Failed(Problem("none|"))
         if not isinstance(loaders, dict):
             raise Failed(Problem(f"type|{type(loaders).__name__}"))
-        if set(loaders) != set(SPLITS):
+        if not set(SPLITS) <= set(loaders):  # more of them do no harm
             raise Failed(Problem(f"keys|{', '.join(sorted(map(str, loaders))) or 'none'}"))
         for split in SPLITS:
             if not isinstance(loaders[split], DataLoader):
@@ -411,6 +417,17 @@ class DiaryModel(PreTrainedModel):
         self.gains = [torch.ones(4, self.features, dtype=torch.float64)]
         self.classifier.bias.register_hook(lambda gradient: diary.note(BACKWARD))
         return self
+
+    def __deepcopy__(self, memo):
+        """Return a copy that writes into the same diary and is on the same device."""
+        gpu = self.diary[0].gpu
+        with gpu.pause() if gpu else contextlib.nullcontext():
+            twin = DiaryModel(self.config).double().train(self.training)
+            twin.load_state_dict(self.state_dict())
+            if gpu:
+                _pytree.tree_map(put_there, [*twin.parameters(), *twin.buffers()])
+        twin.keep(self.diary[0]).gains = self.gains
+        return twin
 
     def zero_grad(self, *arguments, **named):
         self.diary[0].note(CLEAR)
@@ -562,15 +579,24 @@ def _read_report(report):
     for key in ("loss", "accuracy"):
         value = report[key]
         results[key] = _read_number(value)
-        results[f"{key}.plain"] = int(isinstance(value, (float, int)))
+        results[f"{key}.plain"] = _read_plainness(value)
     return results
 
 
 def _read_number(value):
     try:
-        return float(value)
+        if not isinstance(value, (str, bytes)):  # digits are no number
+            return float(value)
     except (TypeError, ValueError, RuntimeError):
-        return Problem(f"number|{type(value).__name__}")
+        pass
+    return Problem(f"number|{type(value).__name__}")
+
+
+def _read_plainness(value):
+    """Return 1 for a number of Python's own, 0 for a tensor, a Problem for another library's."""
+    if isinstance(value, (float, int, torch.Tensor)):
+        return int(not isinstance(value, torch.Tensor))
+    return Problem(f"plain|{type(value).__name__}")
 
 
 # ---------------------------------------------------------- train_one_epoch and evaluate
@@ -644,7 +670,20 @@ def _try_pass(function, prepare, inputs):
     results["again.moved"] = (results["again.weights"] - before).abs().max()
     whole = diary.to_numbers()
     results |= {"again.batches": whole["batches"], "steepest": whole["steepest"]}
-    return results
+    return results | (_try_longer(function, prepare, inputs) if "ids.longer" in inputs else {})
+
+
+def _try_longer(function, prepare, inputs):
+    """Go over more batches than there were so far, and write down which examples were used."""
+    diary = Diary()
+    _, act = prepare(function, inputs, diary)
+    try:
+        _call(act, 3, _make_loader(inputs["ids.longer"], inputs["labels.longer"], 2))
+    except Failed as failure:
+        return {"longer.problem": failure.args[0]}
+    finally:
+        torch.set_grad_enabled(True)
+    return {"longer.seen": torch.tensor(diary.seen or [-1])}
 
 
 def _try_device(function, prepare, inputs):
@@ -678,7 +717,7 @@ def _try_accuracy(functions, inputs):
         if value is ...:
             raise Failed(Problem("open|"))
         results[case] = Problem("none|") if value is None else _read_number(value)
-        results[f"{case}.plain"] = int(isinstance(value, (float, int)))
+        results[f"{case}.plain"] = _read_plainness(value)
         same = torch.equal(predictions, kept[0]) and torch.equal(labels, kept[1])
         results[f"{case}.kept"] = int(same)
     return results
@@ -700,6 +739,7 @@ class ScriptedModel(PreTrainedModel):
     """
 
     config_class = ScriptConfig
+    script = None  # set while a trial runs: a model that was loaded again follows it too
 
     def __init__(self, config):
         super().__init__(config)
@@ -710,10 +750,6 @@ class ScriptedModel(PreTrainedModel):
 
     def _init_weights(self, module):
         pass
-
-    def follow(self, script):
-        self.script = [script]
-        return self
 
     def save_pretrained(self, save_directory, **named):
         place = Path(save_directory)  # a relative one must not end up beside the notebook
@@ -726,6 +762,7 @@ class ScriptedModel(PreTrainedModel):
         examples = input_ids[:, 1] - FIRST_WORD
         split = SPLITS[int(examples[0]) // APART]
         script["calls"][split] += 1
+        script["latest"] = split
         if split == "train" and torch.is_grad_enabled():
             self.batches += 1
         epoch = max(1, math.ceil(int(self.batches) / script["train_batches"]))
@@ -804,16 +841,20 @@ def _run_main(function, case, epochs, inputs, scratch):
         },
     }
     script["validation.right"] = inputs.get(f"{case}.right", script["validation.right"])
-    model = ScriptedModel(ScriptConfig()).follow(script)
+    script["steps"] = dict.fromkeys(SPLITS, 0)  # of the given optimizer, after which data?
+    model = ScriptedModel(ScriptConfig())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer.register_step_post_hook(lambda *_: _count_step(script))
     folder = scratch / "checkpoint"
     try:
-        history = _call(function, model, loaders, optimizer, epochs, folder)
+        with _followed(script):
+            history = _call(function, model, loaders, optimizer, epochs, folder)
     except Failed as failure:
         return {f"{case}.problem": failure.args[0], f"{case}.test": watched.passes}
     finally:
         torch.set_grad_enabled(True)
     return {
+        f"{case}.steps": torch.tensor([script["steps"][split] for split in SPLITS]),
         f"{case}.history": _read_history(history),
         f"{case}.test": watched.passes + script["calls"]["test"],
         f"{case}.trained": script["calls"]["train"] / script["train_batches"],
@@ -821,6 +862,23 @@ def _run_main(function, case, epochs, inputs, scratch):
         f"{case}.learned": model.bias.detach().clone(),
         **_read_checkpoint(case, folder, scratch, script["train_batches"]),
     }
+
+
+@contextlib.contextmanager
+def _followed(script):
+    """Let every scripted model follow a script, and let transformers load one by its folder alone."""
+    AutoConfig.register(ScriptConfig.model_type, ScriptConfig, exist_ok=True)
+    AutoModelForSequenceClassification.register(ScriptConfig, ScriptedModel, exist_ok=True)
+    ScriptedModel.script = [script]
+    try:
+        yield
+    finally:
+        ScriptedModel.script = None
+
+
+def _count_step(script):
+    if "latest" in script:
+        script["steps"][script["latest"]] += 1
 
 
 def _read_history(history):

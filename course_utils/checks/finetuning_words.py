@@ -18,6 +18,9 @@ WORDS = {
         "a whole graph of gradients alive, and cannot be written to a file directly."
     ),
     "not-a-number": "it should return a number.",
+    "not-a-plain-number": (
+        "a number came back in another library's type. Return a plain Python number: float() makes one."
+    ),
     "input-changed": "it has changed a tensor it was given; the caller may still need it.",
     # -------------------------------------------------------------------- SST2Dataset
     "samples-changed": (
@@ -42,6 +45,10 @@ WORDS = {
         "an index past the last example still returns one. A list raises an IndexError there, and code that "
         "counts up until it comes would never stop."
     ),
+    "none-beyond-the-end": (
+        "an index past the last example returns None instead of raising an IndexError, and code that counts up "
+        "until one comes would never stop."
+    ),
     "iterates-once": (
         "a second loop over the dataset finds nothing, or two loops disturb each other. Every loop "
         "should start from the beginning."
@@ -59,6 +66,10 @@ WORDS = {
     "padded-to-maximum": (
         "every batch is padded to the maximum length. Padding to the longest text in the batch is "
         "enough; the rest is wasted computation."
+    ),
+    "padded-beyond-longest": (
+        "the batch is padded beyond its longest text. Padding to the longest one is enough; the rest is "
+        "wasted computation."
     ),
     "truncation-forgotten": (
         "a text of 600 words stays that long. The model has positions for 512 tokens and would "
@@ -104,10 +115,10 @@ WORDS = {
         "share a batch, and the model drifts towards whatever comes last."
     ),
     "shuffled-only-once": (
-        "two passes over the training data come in the same shuffled order. Every epoch should "
-        "see a new one."
+        "two passes over the training data come in the same order. Every epoch should see a new one."
     ),
     "all-shuffled": "data that is not for training is shuffled too; nothing is gained by that.",
+    "not-in-order": "data that is not for training should come in its original order, and it does not.",
     "wrong-split-shuffled": "the training data comes in order, and data that is not for training is shuffled.",
     "collate-forgotten": (
         "the batches are not dictionaries of encodings: the loader does not know how to put "
@@ -169,8 +180,8 @@ WORDS = {
     ),
     "hard-coded-device": ("it works only on a GPU. Follow the model to whatever device it is on."),
     "device-ignored": (
-        "on a GPU it would fail: something the model needs stays on the CPU while the model is "
-        "elsewhere. Move every part of a batch to `model.device`, in training and in evaluation alike."
+        "on a GPU it would fail: a tensor on the CPU is combined with one on the model's device. Move every part of a "
+        "batch to `model.device`, in training and in evaluation alike."
     ),
     "loss-mean-of-batches": (
         "the loss is the mean of the batches' losses. The last batch is shorter, so its examples "
@@ -281,6 +292,10 @@ WORDS = {
     "wrong-optimizer": (
         "the model did not learn as it should have: the optimizer that the function is given has to be the "
         "one that makes the steps, and no other."
+    ),
+    "steps-changed": (
+        "the given optimizer took steps, but the weights are not what it gives at its own learning rate, with one "
+        "step for each training batch."
     ),
     "epochs-too-many": "there are more entries in the history than epochs were asked for.",
     "small-gain-ignored": (

@@ -256,6 +256,9 @@ def _make_mask_cases(hidden: bool) -> Iterator[Case]:
             f"n{n_tok}", "make_causal_mask", (n_tok,), lambda rng: {}, f"n_tok = {n_tok}",
             "contract", any_type=True,
         )  # fmt: skip
+    yield make_case(
+        "device", "make_causal_mask", (6,), lambda rng: {}, "n_tok = 6", "contract", device="gpu"
+    )
     yield make_case(  # longer than any sequence of the notebook; told by its size alone
         "n130", "make_causal_mask", (130,), lambda rng: {}, "n_tok = 130", "large", any_type=True
     )
@@ -360,7 +363,11 @@ def _make_attention_cases(hidden: bool) -> Iterator[Case]:
         keywords = {"n_heads": n_heads, "causal": causal}
         if flags.pop("defaults", False):
             keywords, words = {}, f"(B, T, C) = {shape}, n_heads and causal left at their defaults"
-        return make_case(name, "self_attention", "QKV", draw, words, group, keywords, **flags)
+        arguments = [*"QKV"]
+        if flags.pop("by_position", False):
+            arguments, keywords = [*"QKV", n_heads, causal], {}
+            words = f"(B, T, C) = {shape}, called as self_attention(Q, K, V, {n_heads}, {causal})"
+        return make_case(name, "self_attention", arguments, draw, words, group, keywords, **flags)
 
     def draw_extreme(B, T, C, n_heads):
         """Scores of +-10,000 that are whole numbers, so that no order of summing them matters."""
@@ -409,6 +416,9 @@ def _make_attention_cases(hidden: bool) -> Iterator[Case]:
             f"future-{n_heads}", (2, 5, 12), n_heads, True, twin=twin, unchanged=3,
             words=f"the last two of five tokens changed, n_heads = {n_heads}",
         )  # fmt: skip
+    yield make("by-position", (2, 4, 6), 3, True, by_position=True)
+    yield make("long", (1, 130, 4), 1, True)  # longer than any sequence of the notebook
+    yield make("long-heads", (1, 130, 4), 2, True)
     yield make("device", (2, 5, 12), 3, True, device="gpu")
 
 
@@ -452,7 +462,7 @@ def make_namespace(*codes: str) -> dict:
     """Return a namespace as the notebook has it, in which these codes have run."""
     namespace = {
         "torch": torch, "nn": nn, "F": nn.functional, "math": math,
-        "DEVICE": torch.device("cpu"), "__name__": "notebook",
+        "DEVICE": torch.device("cpu"), "__name__": "__main__",
     }  # fmt: skip
     for text in (code.GIVEN, *codes):
         exec(compile(text, "<exercise>", "exec"), namespace)
@@ -460,7 +470,13 @@ def make_namespace(*codes: str) -> dict:
 
 
 # Seen when graded, on other number types and devices; the visible inputs are float32 on DEVICE.
-HIDDEN_ONLY = {("pairwise_similarities", "hard-coded-device"), ("attn_softmax", "wrong-dtype")}
+# And sequences longer than the visible ones, and arguments without their names.
+HIDDEN_ONLY = {
+    ("pairwise_similarities", "hard-coded-device"),
+    ("attn_softmax", "wrong-dtype"),
+    ("self_attention", "mask-stops-growing"),
+    ("self_attention", "parameters-exchanged"),
+}
 
 
 def examine_code(name: str, text: str, **options) -> Finding:

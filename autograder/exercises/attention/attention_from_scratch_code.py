@@ -163,7 +163,10 @@ _MISTAKEN_BODIES = {
         "mask-fixed-size": ["torch.tril(torch.ones(5, 5))", "torch.tril(torch.ones(3, 3))"],
         "mask-flipped": ["torch.tril(torch.ones(n_tok, n_tok)).flip(-1)"],
         "mask-additive": ["torch.full((n_tok, n_tok), -math.inf).triu(1)"],
-        "hard-coded-device": ["torch.tril(torch.ones(n_tok, n_tok, device='cuda'))"],
+        "hard-coded-device": [
+            "torch.tril(torch.ones(n_tok, n_tok, device='cuda'))",
+            "torch.tril(torch.ones(n_tok, n_tok, device='cpu'))",
+        ],
         "mask-stops-growing": ["torch.tril(torch.ones(64, 64, device=DEVICE))[:n_tok, :n_tok]"],
         "wrong-shape": ["torch.ones(n_tok)", "torch.tril(torch.ones(1, n_tok, n_tok, device=DEVICE))"],
         "not-a-tensor": ["import numpy\nreturn numpy.tril(numpy.ones((n_tok, n_tok)))", "[[j <= i for j in range(n_tok)] for i in range(n_tok)]"],
@@ -236,6 +239,10 @@ MISTAKES["self_attention"] |= {
     "heads-not-merged": [
         _attention("merge_heads(compute_outputs(attn_softmax(A), V))", "compute_outputs(attn_softmax(A), V)")
     ],
+    "mask-stops-growing": [
+        _attention(_MASKED, "A = apply_causal_mask(torch.ones(32, 32, device=DEVICE).tril()[:Q.shape[-2], :Q.shape[-2]], A)")
+    ],
+    "parameters-exchanged": [_attention(signature="Q, K, V, causal=True, n_heads=1")],
     "mask-before-heads-only": [_attention("if causal:", "if causal and n_heads == 1:")],
     "scale-forgotten": [_attention(_SCALED, "pairwise_similarities(Q, K)")],
     "scale-by-n-embd": [_attention(_SCALED, "attn_scaled(pairwise_similarities(Q, K), n_embd, 1)")],

@@ -32,12 +32,21 @@ _PARAMETERS, _FEATURES = 6, 8  # of the model that keeps a diary
 # ----------------------------------------------------------------------------------- inputs
 
 
-def _draw_words(rng, lengths, first: int = 0) -> np.ndarray:
-    """Draw texts as rows of word numbers, filled up with -1; each begins with a word of its own."""
+def _draw_words(rng, lengths, first: int = 0, mixed: bool = False) -> np.ndarray:
+    """Draw texts as rows of word numbers, filled up with -1; each begins with a word of its own.
+
+    `mixed`: these words are in no order, so that texts that somebody has sorted show it.
+    """
     table = np.full((len(lengths), max(lengths)), -1)
     for row, length in enumerate(lengths):
         table[row, :length] = rng.integers(0, _WORDS, length)
         table[row, 0] = first + row
+    if mixed:
+        starts = rng.permutation(table[:, 0])
+        steps = np.diff(starts)
+        if (steps > 0).all() or (steps < 0).all():
+            starts = np.roll(starts, 1)
+        table[:, 0] = starts
     return table
 
 
@@ -57,7 +66,7 @@ def _draw_lengths(rng, count: int, longest: int) -> list[int]:
 def _draw_dataset(rng, hidden: bool) -> dict:
     count = int(rng.integers(6, 10)) if hidden else 5
     return {
-        "many.words": _draw_words(rng, _draw_lengths(rng, count, 6)),
+        "many.words": _draw_words(rng, _draw_lengths(rng, count, 6), mixed=True),
         "many.labels": _draw_labels(rng, count),
         "many.order": np.array([*rng.permutation(count), -1, -2]),
         "one.words": _draw_words(rng, [3]),
@@ -69,7 +78,9 @@ def _draw_dataset(rng, hidden: bool) -> dict:
 def _draw_collate(rng, hidden: bool) -> dict:
     count = int(rng.integers(4, 8)) if hidden else 3
     return {
-        "short.words": _draw_words(rng, _draw_lengths(rng, count, 9), int(rng.integers(0, 150))),
+        "short.words": _draw_words(
+            rng, _draw_lengths(rng, count, 9), int(rng.integers(0, 150)), mixed=True
+        ),
         "short.labels": _draw_labels(rng, count),
         "long.words": _draw_words(rng, [4, 600] if hidden else [600]),
         "long.labels": np.array([1, 0] if hidden else [0]),
@@ -123,8 +134,15 @@ def _draw_telling_pass(name: str, rng, hidden: bool) -> dict:
         if not _choose_labels(name, rng, inputs):
             continue
         if _is_telling(_try_once(name, inputs, *list_pieces(code.ORACLES))):
-            return inputs
+            return inputs | _list_longer()
     raise AssertionError(f"no telling inputs for {name}")
+
+
+def _list_longer(count: int = 28) -> dict:
+    """Return short texts for a loader of many batches: some code stops after the first ten."""
+    words = _FIRST_WORD + np.arange(count)
+    ids = np.stack([np.zeros_like(words), words, np.full_like(words, 2)], axis=1)
+    return {"ids.longer": ids, "labels.longer": np.arange(count) % 2}
 
 
 def _choose_labels(name: str, rng, inputs: dict) -> bool:
@@ -162,7 +180,7 @@ def _counts_apart(right: np.ndarray, size: np.ndarray, ones: float) -> bool:
     """Say whether the accuracy differs from whatever comes of counting wrongly."""
     count, correct, shares = size.sum(), right.sum(), right / size
     others = (1 - correct / count, shares.mean(), shares[-1], shares[0], shares.max(), ones / count,
-              correct / (len(size) * size[0]))  # fmt: skip
+              correct / (len(size) * size[0]), shares.sum() * size[0] / count)  # fmt: skip
     return 2 <= correct <= count - 2 and all(abs(correct / count - o) > 2e-3 for o in others)
 
 
@@ -179,7 +197,7 @@ def _is_telling(results: dict) -> bool:
     for loss, right, size, gap, ones in (rows[:first].T, rows[first:].T):
         count = size.sum()
         losses = (loss @ size / count, loss.mean(), loss[-1], loss[0], loss.sum(), loss.sum() / count,
-                  loss.max(), loss[:-1].mean())  # fmt: skip
+                  loss.max(), loss[:-1].mean(), loss.sum() * size[0] / count)  # fmt: skip
         if gap.min() < 0.003 or not 2 <= ones.sum() <= count - 2:
             return False
         if not _counts_apart(right, size, ones.sum()):
@@ -190,7 +208,8 @@ def _is_telling(results: dict) -> bool:
 
 
 def _draw_accuracy(rng, hidden: bool) -> dict:
-    count = int(rng.integers(9, 16)) if hidden else 7
+    # So many that the share of right answers has more than two decimal places.
+    count = int(rng.choice([9, 11, 12, 13, 14])) if hidden else 7
     inputs = {}
     for case, size, wrong in (("some", count, count // 2 - 1), ("all", 6, 0), ("none", 3, 3),
                               ("one", 1, 0)):  # fmt: skip
@@ -207,17 +226,20 @@ def _draw_main(rng, hidden: bool) -> dict:
     # The best epoch has one right answer more than another before it, and is tied by a later one.
     # Every other rule would choose another epoch: the lowest validation loss, the best on training
     # data, the worst, the first, the last.
-    train, validation, test = (29, 250, 14) if hidden else (13, 210, 6)
+    train, validation, test = (29, 290, 14) if hidden else (13, 210, 6)
     middle = rng.permutation(5) if hidden else np.arange(5)
     near, best, tie, lowest, trained = (1 + int(np.flatnonzero(middle == i)[0]) for i in range(5))
     near, best, tie = sorted((near, best, tie))
     worst = 6
     # So high that the best epoch's loss lies below its accuracy: the two must not be taken for each other.
-    top = int(rng.integers(206, 230)) if hidden else 170
+    # And so that it is the same whole percentage as with one right answer fewer.
+    tops = [top for top in range(239, 267) if _agree_in_percent(top, validation)]
+    top = int(rng.choice(tops)) if hidden else 170
     right = rng.choice(np.arange(top - 90, top - 40), 8, replace=False)
     right[[near, best, tie, worst]] = top - 1, top, top, top - 95
     sureness = rng.uniform(0.6, 0.9, 8)
     sureness[[near, best, tie]] = rng.uniform(3.0, 4.0, 3)  # so sure when wrong: the loss is high
+    sureness[best] = max(sureness[[best, tie]]) + 0.1  # and a tie is not broken by a lower loss
     right[lowest], sureness[lowest] = top - 5, rng.uniform(0.6, 0.75)
     learned = np.sort(rng.choice(np.arange(train // 3, train - 2), 8, replace=train < 24))
     learned[trained], learned[-1] = train - 1, learned[-1] - 1
@@ -238,6 +260,12 @@ def _draw_main(rng, hidden: bool) -> dict:
     for split, count in (("train", train), ("validation", validation), ("test", test)):
         inputs[f"{split}.labels"] = _draw_labels(rng, count)
     return inputs
+
+
+def _agree_in_percent(right: int, count: int) -> bool:
+    """Do this many right answers and one fewer give the same percentage, cut off or rounded?"""
+    more, fewer = 100 * right / count, 100 * (right - 1) / count
+    return fewer % 0.5 > 0.02 and int(2 * more + 0.04) == int(2 * fewer)
 
 
 _DRAWERS: dict[str, Callable] = {

@@ -228,6 +228,9 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "index-beyond-the-end": [
             _dataset(item="def __getitem__(self, idx):\n    return self.sample_list[idx % len(self.sample_list)]")
         ],
+        "none-beyond-the-end": [
+            _dataset(item="def __getitem__(self, idx):\n    if idx < len(self.sample_list):\n        return self.sample_list[idx]")
+        ],
         "iterates-once": [
             _dataset(iterate="""def __iter__(self):
     if not hasattr(self, "rest"):
@@ -239,6 +242,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _dataset(iterate="def __iter__(self):\n    return iter(range(len(self.sample_list)))"),
             _dataset(iterate="def __iter__(self):\n    return (e.text for e in self.sample_list)"),
             _dataset(iterate="def __iter__(self):\n    yield from self.sample_list[1:]"),
+            _dataset(iterate="def __iter__(self):\n    return iter(sorted(self.sample_list, key=lambda e: e.text))"),
         ],
         "returned-none": [_dataset(item="def __getitem__(self, idx):\n    self.sample_list[idx]")],
     },
@@ -249,6 +253,12 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         ],
         "padding-forgotten": [_collate(("padding=True, ", ""))],
         "padded-to-maximum": [_collate(("padding=True", 'padding="max_length"'))],
+        "padded-beyond-longest": [_collate(("padding=True", "padding=True, pad_to_multiple_of=8"))],
+        "wrong-tokens": [
+            _collate(("[example.text for example in batch]", '" ".join(example.text for example in batch)')),
+            _collate(("[example.text for", '["Sentence: " + example.text for')),
+            _collate(("[example.text for", "[example.text.capitalize() for")),
+        ],
         "truncation-forgotten": [
             _collate(("max_length=512, truncation=True, ", "")),
             _collate(("truncation=True", "truncation=False")),
@@ -312,6 +322,9 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _loaders(('shuffle=split == "train"', "shuffle=False")),
         ],
         "all-shuffled": [_loaders(('shuffle=split == "train"', "shuffle=True"))],
+        "not-in-order": [
+            _loaders(('shuffle=split == "train"', 'shuffle=True if split == "train" else None, sampler=None if split == "train" else sorted(range(len(dataset)), key=lambda i: len(dataset[i].text))'))
+        ],
         "wrong-split-shuffled": [_loaders(('split == "train"', 'split != "train"'))],
         "collate-forgotten": [_loaders(("            collate_fn=SST2Dataset.collate_fn,\n", ""))],
         "batch-size-ignored": [
@@ -339,7 +352,8 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
                 ("    return {", '    order = torch.randperm(len(datasets["train"])).tolist()\n    return {'),
                 ("            dataset,\n", '            torch.utils.data.Subset(dataset, order) if split == "train" else dataset,\n'),
                 ('shuffle=split == "train"', "shuffle=False"),
-            )
+            ),
+            _loaders(('shuffle=split == "train"', 'sampler=sorted(range(len(dataset)), key=lambda i: len(dataset[i].text)) if split == "train" else None')),
         ],
         "returned-none": [_loaders(("return {", "loaders = {"))],
     },
@@ -375,6 +389,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "batches-skipped": [
             _train(("        labels.append(label)\n", "        labels.append(label)\n        break\n")),
             _train(("in dataloader:", "in tqdm(list(dataloader)[:-1]):")),
+            _train(("in dataloader:", "in [batch for _, batch in zip(range(10), dataloader)]:")),
             _train(("        text = ", '        if len(batch["label_encoding"]) < dataloader.batch_size:\n            continue\n        text = ')),
             _train(("    return {", "        return {"), ("    predictions, labels = torch.cat", "        predictions, labels = torch.cat")),
         ],
@@ -390,6 +405,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _train((".to(model.device)", "")),
             _train((".to(model.device)", '.to("cpu")')),
             _train(('label = batch["label_encoding"].to(model.device)', 'label = batch["label_encoding"]')),
+            _train(("total_loss, predictions, labels = 0.0,", "total_loss, predictions, labels = torch.tensor(0.0),"), ("outputs.loss.item() * ", "outputs.loss.detach() * "), ("total_loss / len(labels)", "(total_loss / len(labels)).item()")),
         ],
         "loss-mean-of-batches": [
             _train((_WEIGHTED, "total_loss += outputs.loss.item()"), (_REPORT_LOSS, '{"loss": total_loss / len(dataloader), '))
@@ -413,6 +429,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "returned-tensor": [
             _train(("outputs.loss.item() * ", "outputs.loss.detach() * ")),
         ],
+        "not-a-plain-number": [_train(("total_loss / len(labels)", "__import__('numpy').float32(total_loss / len(labels))"))],
         "loss-summed": [_train(("outputs.loss.backward()", "(outputs.loss * len(label)).backward()"))],
         "wrong-keys": [_train(('"accuracy": ', '"acc": '))],
         "not-a-dict": [_train((_REPORT_LOSS, "total_loss / len(labels), "), (_REPORT_ACCURACY, "compute_accuracy(predictions, labels)"))],
@@ -429,6 +446,12 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         ],
         "error-rate": [_accuracy("return (predictions != labels).float().mean().item()")],
         "returned-tensor": [_accuracy("return (predictions == labels).float().mean()")],
+        "not-a-plain-number": [
+            _accuracy("return (predictions == labels).float().numpy().mean()"),
+            _accuracy("return (predictions == labels).float().mean().numpy()"),
+        ],
+        "not-a-number": [_accuracy("return f'{(predictions == labels).float().mean().item():.4f}'")],
+        "wrong-accuracy": [_accuracy("return round((predictions == labels).float().mean().item(), 2)")],
         "accuracy-whole-or-nothing": [
             _accuracy("return float((predictions == labels).all())"),
             _accuracy("return float(torch.equal(predictions, labels))"),
@@ -466,6 +489,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         ],
         "batches-skipped": [
             _evaluate(("in dataloader:", "in list(dataloader)[:-1]:")),
+            _evaluate(("in dataloader:", "in [batch for _, batch in zip(range(10), dataloader)]:")),
             _evaluate(("    return {", "        return {"), ("    predictions, labels = torch.cat", "        predictions, labels = torch.cat")),
         ],
         "attention-mask-dropped": [_evaluate(("model(**text, ", 'model(text["input_ids"], '))],
@@ -483,7 +507,10 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         ],
         "accuracy-in-percent": [_evaluate((_REPORT_ACCURACY, '"accuracy": 100 * compute_accuracy(predictions, labels)}'))],
         "hard-coded-device": [_evaluate(("model.device", '"cuda"'))],
-        "device-ignored": [_evaluate((".to(model.device)", ""))],
+        "device-ignored": [
+            _evaluate((".to(model.device)", "")),
+            _evaluate(("total_loss, predictions, labels = 0.0,", "total_loss, predictions, labels = torch.tensor(0.0),"), ("outputs.loss.item() * ", "outputs.loss * "), ("total_loss / len(labels)", "(total_loss / len(labels)).item()")),
+        ],
         "returned-tensor": [_evaluate(("outputs.loss.item() * ", "outputs.loss * "))],
         "wrong-keys": [_evaluate(('"loss": ', '"val_loss": '))],
         "not-a-dict": [_evaluate((_REPORT_LOSS, "total_loss / len(labels), "), (_REPORT_ACCURACY, "compute_accuracy(predictions, labels)"))],
@@ -495,6 +522,9 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _main(("    history, best", "    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5)\n    history, best")),
         ],
         "train-evaluated-again": [_main(('"train": train,', '"train": evaluate(model, dataloaders["train"]),'))],
+        "steps-changed": [
+            _main(("    history, best", "    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)\n    history, best"), ("        history.append", "        schedule.step()\n        history.append")),
+        ],
         "small-gain-ignored": [_main(("> best:", "> best + 0.01:"))],
         "epochs-too-many": [_main(("num_epochs + 1", "num_epochs + 2"))],
         "saves-last": [
@@ -502,7 +532,10 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _main((_CHOICE, "        model.save_pretrained(checkpoint_dir)\n")),
             _main(("            best = validation", "            latest = validation")),
         ],
-        "latest-on-tie": [_main(('validation["accuracy"] > best', 'validation["accuracy"] >= best'))],
+        "latest-on-tie": [
+            _main(('validation["accuracy"] > best', 'validation["accuracy"] >= best')),
+            _main(("-1.0", "(-1.0, 0.0)"), ('validation["accuracy"] > best', '(validation["accuracy"], -validation["loss"]) > best'), ('best = validation["accuracy"]', 'best = validation["accuracy"], -validation["loss"]')),
+        ],
         "best-by-validation-loss": [
             _main(("best = [], -1.0", "best = [], float('inf')"), ('validation["accuracy"] > best', 'validation["loss"] < best'), ('best = validation["accuracy"]', 'best = validation["loss"]'))
         ],
@@ -532,7 +565,10 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "epoch-missing": [_main(("range(1, num_epochs + 1)", "range(1, num_epochs)"), ("    return history", "    return history or [{'epoch': 1, 'train': {'loss': 0.0, 'accuracy': 0.0}, 'validation': {'loss': 0.0, 'accuracy': 0.0}}]"))],
         "epochs-fixed": [_main(("num_epochs + 1", "11"))],
         "validated-on-training-data": [_main(('dataloaders["validation"]', 'dataloaders["train"]'))],
-        "trained-on-validation-data": [_main(('dataloaders["train"]', 'dataloaders["validation"]'))],
+        "trained-on-validation-data": [
+            _main(('dataloaders["train"]', 'dataloaders["validation"]')),
+            _main(("        history.append", '        train_one_epoch(model, dataloaders["validation"], optimizer, epoch)\n        history.append')),
+        ],
         "validated-before-training": [
             _main(
                 ('        train = train_one_epoch(model, dataloaders["train"], optimizer, epoch)\n', ""),
@@ -593,6 +629,7 @@ def collate_fn(cls, batch):
             "text_encoding": encoded, "texts": [e.text for e in batch]}'''),
     ],
     "make_dataloaders": [
+        _loaders(("    return {\n", "    loaders = {\n"), ("    }\n", '    }\n    loaders["train_eval"] = DataLoader(datasets["train"], batch_size, collate_fn=SST2Dataset.collate_fn)\n    return loaders\n')),
         '''
 def make_dataloaders(datasets, batch_size):
     train = DataLoader(datasets["train"], batch_size, True, collate_fn=SST2Dataset.collate_fn)
@@ -707,6 +744,11 @@ def train_one_epoch(model, dataloader, optimizer, epoch):
     accuracy = compute_accuracy(torch.tensor(predictions), torch.tensor(references))
     return {"loss": sum(losses) / len(losses), "accuracy": accuracy}
 ''',
+        "dev = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n" + _train((".to(model.device)", ".to(dev)")),
+        "class CFG:\n    device = 'cuda' if torch.cuda.is_available() else 'cpu'\n" + _train((".to(model.device)", ".to(CFG.device)")),
+        _train(("    model.train()\n", "    model.train()\n    found = hasattr(torch, 'accelerator') and torch.accelerator.is_available() or torch.cuda.is_available()\n    device = 'cuda' if found else 'cpu'\n"), (".to(model.device)", ".to(device)")),
+        _train((_WEIGHTED, "total_loss -= outputs.logits.detach().log_softmax(-1)[torch.arange(len(label)), label].sum().item()")),
+        _train(("total_loss, predictions, labels = 0.0,", "total_loss, predictions, labels = torch.tensor(0.0),"), (_WEIGHTED, "total_loss = total_loss + outputs.loss.detach() * len(label)"), ("total_loss / len(labels)", "(total_loss / len(labels)).item()")),
     ],
     "compute_accuracy": [
         _accuracy("return (predictions == labels).sum().item() / len(labels)"),
@@ -771,6 +813,28 @@ def evaluate(model, dataloader):
         "accuracy": sum(h * n for h, n in zip(hits, sizes)) / total,
     }
 ''',
+        "settings = {'device': 'cuda' if torch.cuda.is_available() else 'cpu'}\n" + _evaluate((".to(model.device)", '.to(settings["device"])')),
+        _evaluate(("compute_accuracy(predictions, labels)", "compute_accuracy(predictions.type_as(labels), labels)"), ("outputs.logits.argmax", "model(**text).logits.argmax")),
+        "import copy\n" + _evaluate(("    model.eval()\n", "    model = copy.deepcopy(model).eval()\n")),
+        '''
+class Evaluator:
+    def __init__(self, device):
+        self.device = device
+
+    @torch.no_grad()
+    def run(self, model, dataloader):
+        model.eval()
+        logits = torch.cat([model(**self.move(batch)).logits for batch in dataloader])
+        labels = torch.cat([batch["label_encoding"].to(self.device) for batch in dataloader])
+        accuracy = compute_accuracy(logits.argmax(dim=-1), labels)
+        return {"loss": F.cross_entropy(logits, labels).item(), "accuracy": accuracy}
+
+    def move(self, batch):
+        return batch["text_encoding"].to(self.device)
+
+
+evaluate = Evaluator(torch.device("cuda" if torch.cuda.is_available() else "cpu")).run
+''',
     ],
     "main": [
         _main(("model.save_pretrained(checkpoint_dir)", "model.save_pretrained(checkpoint_dir); SST2Dataset.tokenizer.save_pretrained(checkpoint_dir)")),
@@ -834,5 +898,7 @@ def main(model, dataloaders, optimizer, num_epochs, checkpoint_dir):
             model.save_pretrained(checkpoint_dir)
     return history
 ''',
+        _main(("    return history", "    model = AutoModelForSequenceClassification.from_pretrained(checkpoint_dir)\n    print(evaluate(model, dataloaders['validation']))\n    return history")),
+        _main(("    return history", "    best_model = model.__class__.from_pretrained(checkpoint_dir)\n    evaluate(best_model, dataloaders['validation'])\n    return history")),
     ],
 }  # fmt: skip

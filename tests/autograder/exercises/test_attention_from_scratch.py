@@ -88,6 +88,41 @@ def test_mistakes_are_named_on_other_inputs_too(seed):
         assert verdict.diagnosis == slug, (name, slug, verdict)
 
 
+def test_a_mask_that_stays_on_the_cpu_earns_nothing_even_in_a_pair_that_works():
+    additive = (
+        "def make_causal_mask(n_tok):\n"
+        "    return torch.full((n_tok, n_tok), -math.inf{place}).triu(1)\n"
+        "def apply_causal_mask(mask, A):\n    return A + mask"
+    )
+    assert judge_code("make_causal_mask", additive.format(place="")).status == "passed"
+    for place in (", device='cpu'", ", device=torch.device('cpu')"):
+        verdict = judge_code("make_causal_mask", additive.format(place=place))
+        assert (verdict.score, verdict.diagnosis) == (0.0, "hard-coded-device")
+
+
+def test_a_device_under_any_name_is_followed():
+    own = "A = A.masked_fill(torch.ones(A.shape[-2:], device={place}).triu(1) == 1, -math.inf)"
+    for before, place in (
+        ("dev = 'cuda' if torch.cuda.is_available() else 'cpu'\n", "dev"),
+        ("class CFG:\n    device = torch.device('cpu')\n", "CFG.device"),
+        ("settings = dict(device='cpu')\n", "settings['device']"),
+    ):
+        text = ORACLES["self_attention"].replace(
+            "A = apply_causal_mask(make_causal_mask(Q.shape[-2]), A)", own.format(place=place)
+        )
+        assert judge_code("self_attention", before + text).status == "passed", place
+    fixed = ORACLES["self_attention"].replace(
+        "A = apply_causal_mask(make_causal_mask(Q.shape[-2]), A)", own.format(place="'cpu'")
+    )
+    assert judge_code("self_attention", fixed).diagnosis == "hard-coded-device"
+
+
+def test_a_known_mistake_that_gives_the_right_numbers_here_explains_nothing():
+    coarse = "def attn_softmax(A):\n    return torch.softmax(A.half(), dim=-1).to(A.dtype)"
+    verdict = judge_code("attn_softmax", coarse)
+    assert verdict.status != "passed" and verdict.diagnosis == "wrong-values"
+
+
 def test_numbers_in_extreme_cases_reach_ten_thousand():
     inputs = EXERCISES["attn_softmax"].draw_inputs()
     assert inputs["extreme.A"].dtype == np.float32

@@ -98,6 +98,52 @@ def test_every_draw_tells_a_best_so_far_that_starts_too_high(seed):
         assert judge("main", text, seed=seed).diagnosis == "nothing-saved"
 
 
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_no_draw_lets_a_tie_broken_or_a_percentage_pass(seed):
+    for text in (
+        code.MISTAKES["main"]["latest-on-tie"][1],
+        code.ORACLES["main"].replace('validation["accuracy"]', 'round(validation["accuracy"], 2)'),
+        code.ORACLES["main"].replace('validation["accuracy"]', 'int(100 * validation["accuracy"])'),
+    ):
+        assert judge("main", text, seed=seed).score == 0.0, text
+
+
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_no_draw_lets_a_rounded_share_or_sorted_texts_pass(seed):
+    (rounded,) = code.MISTAKES["compute_accuracy"]["wrong-accuracy"]
+    assert judge("compute_accuracy", rounded, seed=seed).diagnosis == "wrong-accuracy"
+    by_text = code.MISTAKES["SST2Dataset"]["iter-wrong-items"][-1]
+    assert judge("SST2Dataset", by_text, seed=seed).diagnosis == "iter-wrong-items"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_an_accuracy_weighted_by_the_batch_size_asked_for_is_not_called_a_leftover(seed):
+    constant = code.ORACLES["evaluate"].replace(
+        "compute_accuracy(predictions, labels)}", "weighted / len(labels)}"
+    )
+    constant = constant.replace("total_loss, predictions", "weighted, total_loss, predictions")
+    constant = constant.replace("= 0.0, [], []", "= 0.0, 0.0, [], []")
+    add = "weighted += compute_accuracy(predictions[-1], label) * dataloader.batch_size"
+    constant = constant.replace(
+        "        labels.append(label)\n", f"        labels.append(label)\n        {add}\n"
+    )
+    assert judge("evaluate", constant, seed=seed).diagnosis == "wrong-accuracy"
+
+
+def test_numbers_of_other_types_are_called_by_their_types():
+    for body, slug, kind in (
+        (".float().numpy().mean()", "not-a-plain-number", "float32"),
+        (".float().mean().numpy()", "not-a-plain-number", "ndarray"),
+        (".float().mean().item().__str__()", "not-a-number", "str"),
+        (".float().mean()", "returned-tensor", ""),
+    ):
+        text = (
+            f"def compute_accuracy(predictions, labels):\n    return (predictions == labels){body}"
+        )
+        verdict = judge("compute_accuracy", text)
+        assert verdict.diagnosis == slug and kind in " ".join(verdict.messages), verdict
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_open_and_missing_work_is_missing(name):
     piece = EXERCISES[name].cell

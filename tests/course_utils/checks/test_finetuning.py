@@ -134,7 +134,75 @@ def test_the_pretended_gpu_refuses_what_a_gpu_refuses():
         assert torch.zeros(3, device=weight.device).device.type == "cuda"
         assert weight.sum().item() == 3.0 and (2 * weight).tolist() == [2.0] * 3
         assert here.to(torch.float64).device.type == "cpu"
+        assert here.type_as(weight).device.type == "cuda" and weight.type_as(here).is_cuda is False
+        assert weight[torch.arange(2)].device.type == "cuda"  # an index may stay on the CPU
+        with pytest.raises(RuntimeError, match="same device"):
+            here[torch.zeros(2, dtype=torch.long, device="cuda")]
+        weight[0] = here[0]
+        weight[:2] = here[:2]  # copies, between devices too
+        with pytest.raises(RuntimeError, match="same device"):
+            weight[torch.arange(2)] = here[:2]
     assert torch.cuda.is_available() is real and weight.device.type == "cpu"
+
+
+def test_a_number_on_the_cpu_takes_nothing_from_a_gpu_in_place():
+    weight = finetuning_trials.put_there(torch.ones(3))
+    with finetuning_trials.PretendedGPU():
+        total = torch.tensor(0.0)
+        assert (total + weight.sum()).device.type == "cuda"
+        for add in (total.__iadd__, total.add_, total.mul_):
+            with pytest.raises(RuntimeError, match="same device"):
+                add(weight.sum())
+        total.copy_(weight.sum())
+        there = weight.sum()
+        there += total
+        assert there.item() == 6.0 and there.is_cuda and not total.is_cuda
+
+
+def test_pretending_finds_devices_wherever_they_are_kept_and_puts_them_back():
+    import types
+
+    from course_utils.checks.pretended_gpu import pretending
+
+    space = {"__name__": "__main__", "torch": torch, "types": types}
+    exec(
+        "one, two, unused = torch.device('cpu'), 'cpu', 'cpu'\n"
+        "settings, bag = {'device': 'cpu', 'seed': 4}, types.SimpleNamespace(place='cpu')\n"
+        "class CFG:\n    device = torch.device('cpu')\n"
+        "class Runner:\n"
+        "    def __init__(self):\n        self.device = 'cpu'\n"
+        "    def run(self):\n"
+        "        places = one, two, settings['device'], bag.place, CFG.device, self.device, *self.more()\n"
+        "        return [torch.zeros(2, device=place).is_cuda for place in places]\n"
+        "    def more(self):\n        return [(lambda: inner)()]\n"
+        "inner = 'cpu'\n"
+        "runner = Runner()\n",
+        space,
+    )
+
+    def look():
+        kept = space["CFG"].device, space["runner"].device, space["bag"].place
+        return *kept, dict(space["settings"]), *(space[name] for name in ("one", "two", "inner"))
+
+    before = look()
+    with pretending(finetuning_trials.PretendedGPU(), space["runner"].run):
+        assert space["runner"].run() == [True] * 7
+        assert space["unused"] == "cpu" and space["settings"]["seed"] == 4
+    assert look() == before
+
+
+def test_an_accelerator_is_pretended_too_and_forgotten_afterwards():
+    accelerator = getattr(torch, "accelerator", None)
+    if accelerator is None:
+        pytest.skip("this torch has no torch.accelerator")
+    real = accelerator.is_available, accelerator.current_accelerator
+    gpu = finetuning_trials.PretendedGPU()
+    with gpu:
+        assert accelerator.is_available() and accelerator.current_accelerator().type == "cuda"
+        with gpu.pause():
+            assert accelerator.is_available is real[0]
+        assert accelerator.is_available()
+    assert (accelerator.is_available, accelerator.current_accelerator) == real
 
 
 def change(name, *pairs):
