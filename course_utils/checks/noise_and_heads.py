@@ -36,7 +36,7 @@ from course_utils.noisy_keys import World
 SETS, DRAWS = 10, 100  # sets of means, and draws of keys and values for each of them
 NEEDED_SHARE = 0.95  # of all draws must be right for full credit
 _PUBLIC_SEED = 15
-_FACTORS = np.geomspace(1e-9, 1e9, 145)  # lengths tried to tell "wrong" from "wrong length"
+_FACTORS = np.geomspace(1, 1e9, 73)[1:]  # lengths tried to tell "wrong" from "wrong length"
 _SEVERAL = 3  # sets in which the same rows are looked at, whatever was asked for
 _FEW = 20  # draws for each set when many lengths are tried
 
@@ -244,7 +244,10 @@ def _suspect_mistake(task, worlds, queries, trials, rng) -> tuple[str, str]:
         return "opposite-sign", WORDS["opposite-sign"]
     slug = _suspect_length(task, worlds, queries, rng)
     if slug:
-        lengths = [np.linalg.norm(q, axis=1).max() for q in queries]
+        pick = (
+            np.min if slug == "scale-too-small" else np.max
+        )  # of two heads, the one that is meant
+        lengths = [pick(np.linalg.norm(q, axis=1)) for q in queries]
         return slug, WORDS[slug].format(length=f"{np.median(lengths):.3g}")
     if all(float(np.ptp(table)) < 0.05 for table in weights):
         return "averages-all", WORDS["averages-all"]
@@ -258,13 +261,26 @@ def _suspect_mistake(task, worlds, queries, trials, rng) -> tuple[str, str]:
 
 def _suspect_length(task, worlds, queries, rng) -> str | None:
     """Would the same directions be right if they were longer, or shorter?"""
-    for factor in sorted(_FACTORS, key=lambda f: abs(math.log(f))):
-        scaled = [factor * q for q in queries]
-        if not _ranks_rightly(task, worlds, scaled):
-            return None  # any success would be an accident: the direction is wrong
-        if is_enough(count_right(task, worlds, scaled, rng, _FEW), len(worlds) * _FEW):
-            return "scale-too-small" if factor > 1 else "scale-too-large"
+    if not _ranks_rightly(task, worlds, queries):
+        return None  # any success would be an accident: the direction is wrong
+    for factor in _FACTORS:
+        right = {}  # at the same distance both ways: the better one, where luck lets both be enough
+        for slug, scale in (("scale-too-small", factor), ("scale-too-large", 1 / factor)):
+            scaled = [scale * q for q in queries]
+            right[slug] = count_right(task, worlds, scaled, rng, _FEW)
+        best = max(right, key=lambda slug: right[slug])
+        if is_enough(right[best], len(worlds) * _FEW):
+            uneven = best == "scale-too-large" and _score_unequally(task, worlds, queries)
+            return None if uneven else best
     return None
+
+
+def _score_unequally(task: Task, worlds, queries) -> bool:
+    """Does a single head prefer one of the two wanted keys, apart from any noise?"""
+    if task.heads == 2 or task.tokens == 1:
+        return False
+    pairs = [_score_wanted(world, q[0]) for world, q in zip(worlds, queries, strict=True)]
+    return any(np.ptp(pair) > 1e-4 * np.abs(pair).max() for pair in pairs)
 
 
 def _ranks_rightly(task: Task, worlds, queries) -> bool:
@@ -377,7 +393,9 @@ def judge_synthesizer(
 ) -> Finding:
     """Judge what the learner's synthesizer returned, here or in a kernel that is graded."""
     faults = find_faults(cases, results, right, tolerance)
-    if faults and all(f.kind == "raised" and f.case.get("longer_block") for f in faults):
+    longer = {c["name"] for c in cases if c.get("longer_block") and not c.get("device")}
+    raised = {f.case["name"] for f in faults if f.kind == "raised" and not f.case.get("device")}
+    if longer and raised == longer and all(f.kind == "raised" for f in faults):
         facts = (end_sentence(f"Seen with {faults[0].case['words']}: {faults[0].words}"),)
         return Finding(False, WORDS["block-not-cut"], "block-not-cut", facts)
     if faults:

@@ -256,7 +256,9 @@ _MEAN_SPAN = (0.20, 0.30)  # mean(span / kept)
 _MOST_SLOPE = 0.12  # between the mean shares among short and among long texts
 _LEAST_SIDE = 0.10  # share of spans in each third
 _LEAST_OCCURRING = 0.90  # of all the lengths that may be kept
+_MOST_OF_ONE = 2.5  # times as often as it should may one length come up
 _LEAST_WHOLE = 0.70  # of how often a short document should be kept whole
+_NOT_SO_SHORT = 7  # characters from which a document cannot be kept whole every time by luck
 _LEAST_SPREAD = 0.15  # between the extremes of where a span begins
 
 
@@ -285,7 +287,7 @@ def _check_corruption(results: dict, inputs: dict) -> Iterator[Fault]:
         if len(set(texts)) == 1 and len(document) > most:
             yield "same-every-time", ""
     for case in drawn:
-        if bool(np.any(results.get(f"{case}.global"))) or not _is_true(results, f"{case}.repeats"):
+        if not _is_true(results, f"{case}.repeats"):
             yield "chance-not-from-rng", ""
     long = [case for case in drawn if len(unpack(inputs[f"{case}.document"])[0]) > 40]
     for case in drawn:
@@ -385,6 +387,12 @@ def _check_whole(kept: np.ndarray, most: int, document: str) -> Iterator[Fault]:
             f"A document of {len(document)} characters came back whole in {whole:.0%} of {len(kept)} "
             f"draws; {wanted:.0%} are to be expected.",
         )
+    if whole == 1 and len(document) >= _NOT_SO_SHORT:
+        yield (
+            "short-documents-whole",
+            f"A document of {len(document)} characters came back whole in all of {len(kept)} draws; "
+            f"{wanted:.0%} are to be expected.",
+        )
 
 
 def _check_lengths(kept: np.ndarray, most: int, document: str) -> Iterator[Fault]:
@@ -415,6 +423,13 @@ def _check_lengths(kept: np.ndarray, most: int, document: str) -> Iterator[Fault
         )
     if kept.min() == 5:
         yield "kept-never-shortest", f"In {len(kept)} draws at least 5 were kept."
+    ((most_often, count),) = Counter(kept.tolist()).most_common(1)
+    if count > _MOST_OF_ONE * len(kept) / len(values):
+        yield (
+            "kept-not-uniform",
+            f"{most_often} came up {count} times in {len(kept)} draws; about "
+            f"{len(kept) / len(values):.0f} would be even.",
+        )
 
 
 def _check_spans(drawn: np.ndarray) -> Iterator[Fault]:
@@ -460,7 +475,7 @@ def _check_answers(results, right, inputs) -> Iterator[Fault]:
             continue
         said[case], wanted[case] = value[0], _texts(right[f"{case}.out"])[0]
         scripts[case] = unpack(inputs[f"{case}.texts"])[1:]
-    wrong = {case for case in said if said[case] != wanted[case]}
+    wrong = [case for case in said if said[case] != wanted[case]]
     yield from _check_dice(results, said)
     for case in wrong:
         diary = results.get(f"{case}.diary")
@@ -491,7 +506,7 @@ def _check_ends(said, wanted, scripts, offs, inputs) -> Iterator[Fault]:
                 yield "question-in-answer", f"It says {said[case]!r}."
     signs = {MASK: "mask-does-not-stop", PAD: "pad-does-not-stop"}
     tripped = {
-        sign: {
+        sign: [
             case
             for case, (question, _) in scripts.items()
             if case in offs
@@ -499,7 +514,7 @@ def _check_ends(said, wanted, scripts, offs, inputs) -> Iterator[Fault]:
                 said[case].startswith(wanted[case] + sign)
                 or (wanted[case] and offs[case].startswith(question + MASK + wanted[case] + sign))
             )
-        }
+        ]
         for sign in signs
     }
     cases = [case for found in tripped.values() for case in found]
@@ -521,10 +536,10 @@ def _check_ends(said, wanted, scripts, offs, inputs) -> Iterator[Fault]:
             if len(said[case]) > limit:
                 yield "limit-ignored", words
         words = f"It says {said[case]!r}; the script says {wanted[case]!r}."
-        if on_script and 0 < len(said[case]) < len(wanted[case]) < limit:
-            yield "stops-too-early", words
         if not offs[case] and _keep_letters(said[case]) == _keep_letters(wanted[case]):
             yield "answer-reworded", words
+        if on_script and 0 < len(said[case]) < len(wanted[case]) < limit:
+            yield "stops-too-early", words
 
 
 def _keep_letters(text: str) -> str:
@@ -542,11 +557,14 @@ def _name_asked(off: str, question: str, script: str, said: str) -> Fault:
         return "mask-appended-twice", words
     if off == MASK:
         return "last-character-only", words
-    if off.startswith(question) and off.endswith(MASK):
+    if off in [question + script[:k] + MASK for k in range(1, len(script))]:
         return "mask-appended-each-time", words
-    if off and not off.startswith(question):
+    if off and off in script:
         return "question-not-fed-again", words
-    return "wrong-characters", words
+    begin = question + MASK
+    if off and not (off.startswith(begin) and said.startswith(off[len(begin) :])):
+        return "wrong-text-asked", words
+    return "wrong-characters", words  # it was asked as it should be, about what was said so far
 
 
 def _check_diary(results, said, inputs) -> Iterator[Fault]:

@@ -18,6 +18,7 @@ WORDS = {
     # --------------------------------------------------------------------- majority_baseline
     "baseline-least-frequent": "this is the rarest place of the training answers, not the most frequent.",
     "baseline-first-answer": "this is the first training answer, however often it occurs.",
+    "baseline-last-answer": "this is the last training answer, however often it occurs.",
     "baseline-last-in-alphabet": (
         "this is the last place in the alphabet. `max` compares names unless it is told what to "
         "compare them by."
@@ -41,7 +42,7 @@ WORDS = {
     "count-in-percent": "this is in percent; a share lies between 0 and 1.",
     "count-ignores-case": "it takes no notice of capital letters, but they count.",
     "count-keeps-spaces": "spaces around an answer or a place should not matter, and here they do.",
-    "count-drops-inner-spaces": "only spaces *around* do not matter; those inside a name belong to it.",
+    "count-drops-inner-spaces": "only spaces *around* do not matter; those inside a name belong to it, every one.",
     "count-part-of-name": "an answer that only shares a part with the place is not an exact match.",
     "count-ignores-order": (
         "it counts answers that are right for some question; each has to be right for its own."
@@ -50,6 +51,9 @@ WORDS = {
     "count-by-places": (
         "it divides by the number of different places; every question counts, even if its place "
         "has come up before."
+    ),
+    "count-repeats-once": (
+        "answers or places that come up again are counted only once; every question counts by itself."
     ),
     "count-wrong-ones": "this is the share of the wrong ones.",
     "count-fails-when-empty": "with nothing to count it stops with an error; it should return 0.0.",
@@ -104,6 +108,10 @@ WORDS = {
     "short-documents-cut": (
         "short documents are cut too often. n goes up to 7/8 of block_size, however short the document is; "
         "one that is shorter than n is kept whole."
+    ),
+    "short-documents-whole": (
+        "a short document is kept whole every time. n is drawn in the same way for every document, and may be "
+        "smaller than this one."
     ),
     "kept-from-the-middle": "what is kept should be the *beginning* of the document; this is another part.",
     "span-empty": "sometimes nothing is taken out; the span should have at least one character.",
@@ -167,6 +175,10 @@ WORDS = {
     "place-hidden-in-x": "the place is hidden in x; while it learns, the model reads its earlier characters.",
     "only-question-counts": "y holds the question and leaves out the place: it should be the other way round.",
     "y-hidden-with-mask": "what should not count in y is PAD, not MASK: MASK would be learned.",
+    "y-too-long": "y is longer than block_size where the question alone fills the block.",
+    "place-found-in-question": (
+        "where the place also occurs in the question, it is found there, and the wrong part of y counts."
+    ),
     "y-shortened": "y is shorter than x: what does not count has to become PAD, so that everything stays in its place.",
     "y-not-shifted": "y is not shifted: at each place it should hold the character that comes next.",
     "place-before-question": "the place stands in front of the question, where it would give itself away.",

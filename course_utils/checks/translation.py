@@ -144,8 +144,14 @@ _SIGNS = (  # words of an error that say by themselves which mistake it comes fr
     ("far more words than allowed", "limit-ignored"),
     ("encode wants", "batch-dimension"),
     ("step wants", "batch-dimension"),
+    ("the mask holds no truth values", "mask-not-bool"),
+    ("not those of the encoded sentence", "encoding-not-passed-on"),
     ("at least two data points", "variance-of-sample"),
-    ("__init__() missing", "constructor-arguments"),
+    ("meanpoolattention.__init__() missing", "constructor-arguments"),
+    (
+        "dotproductattention.__init__() missing 1 required positional argument: 'kq_dim'",
+        "kq-dim-default",
+    ),
 )
 
 
@@ -441,7 +447,7 @@ def _check_words(case, results, right, inputs) -> Iterator[Fault]:
         (
             words == wanted[: len(words)]
             and len(wanted) < limit
-            and len(words) in (len(inputs[f"{case}.source"]), len(inputs[f"{case}.source"]) - 2),
+            and len(words) in _list_lengths(inputs[f"{case}.source"]),
             "limit-from-source",
         ),
         (
@@ -457,6 +463,11 @@ def _check_words(case, results, right, inputs) -> Iterator[Fault]:
         if sign:
             yield slug, seen
     yield "wrong-words", seen
+
+
+def _list_lengths(source) -> tuple[int, ...]:
+    """Return the lengths that somebody may take from a sentence for that of its translation."""
+    return len(source), len(source) - 2, 2 * len(source)
 
 
 def _list(values: dict, key: str, like: list | None = None) -> list[int]:

@@ -95,7 +95,7 @@ def _try_attention(kind, given, case):
         if trouble is None:
             trouble = _set_weights(module, given)
     else:
-        names = [name for name, _ in module.named_parameters()]
+        names = [name for name, found in module.named_parameters() if found.requires_grad]
         trouble = Problem(f"extra-layers|{', '.join(names)}") if names else None
     if trouble is not None:
         asked = _attempt(module, tensors["hidden"], tensors["outputs"], tensors["mask"])
@@ -120,7 +120,20 @@ def _look_at_layers(module, results):
     """Write down the layers' sizes; return a Problem when they are not the three that are asked for."""
     found = {name: getattr(module, name, None) for name in LAYERS}
     missing = [name for name, layer in found.items() if layer is None]
-    others = sorted({name.partition(".")[0] for name, _ in module.named_parameters()} - set(LAYERS))
+    # A layer may be held in a list as well; a frozen number is no more than a constant.
+    known = {
+        id(p)
+        for layer in found.values()
+        if isinstance(layer, nn.Module)
+        for p in layer.parameters()
+    }
+    others = sorted(
+        {
+            name.partition(".")[0]
+            for name, parameter in module.named_parameters()
+            if parameter.requires_grad and id(parameter) not in known
+        }
+    )
     if missing:
         return Problem(
             f"layers-missing|missing: {', '.join(missing)}; found: {', '.join(others) or 'none'}"
@@ -153,7 +166,10 @@ def _call_attention(module, tensors, given):
     wanted = {}
     if "weight" in given:
         wanted = {name: tensors[name].requires_grad_() for name in ("hidden", "outputs")}
-        wanted |= dict(module.named_parameters())
+        for layer in LAYERS:
+            found = getattr(module, layer, None)
+            if isinstance(found, nn.Linear):  # by these names, wherever else it is held
+                wanted |= {f"{layer}.{name}": tensor for name, tensor in found.named_parameters()}
     # Never a leaf, so that work in place is seen and does not raise.
     passed = {
         name: tensor * 1 if tensor.requires_grad else tensor.clone()
@@ -287,6 +303,7 @@ class ProbeTranslator(nn.Module):
         self.weight = nn.Parameter(torch.ones((), device=device, dtype=self.table.dtype))
         self.inner = nn.Dropout(0.0)  # as in any real model, there are modules inside with a mode
         self.sources, self.masks, self.diary = [], [], []
+        self.encoding = None  # what the last sentence became, and its mask
         self.encoded_in = [
             0,
             0,
@@ -302,17 +319,35 @@ class ProbeTranslator(nn.Module):
             raise ValueError(
                 f"encode wants ids (1, T) and mask (1, T); it got {tuple(ids.shape)} and {tuple(mask.shape)}"
             )
+        if ids.is_floating_point():
+            raise TypeError("the ids of a sentence are whole numbers, not floats")
+        if mask.dtype != torch.bool:
+            raise TypeError(f"the mask holds no truth values: its type is {mask.dtype}")
         self.sources.append(ids.detach().clone())
         self.masks.append(mask.detach().clone())
         self.encoded_in = [
             max(pair) for pair in zip(self.encoded_in, self.look_around(), strict=True)
         ]
         outputs = ids[..., None].to(self.table.dtype) * self.weight  # (1, T, 1)
+        self.encoding = outputs.detach().clone(), mask.detach().clone()
         return outputs, torch.zeros(1, 2, device=ids.device, dtype=self.table.dtype) * self.weight
+
+    def knows(self, *given):
+        """Say whether these are the outputs and the mask of the last sentence."""
+        return self.encoding is not None and all(
+            isinstance(one, torch.Tensor)
+            and (one.shape, one.dtype) == (other.shape, other.dtype)
+            and torch.equal(one, other)
+            for one, other in zip(given, self.encoding, strict=True)
+        )
 
     def step(self, token, hidden, outputs, mask):
         if token.shape != (1,):
             raise ValueError(f"step wants token (1,); it got {tuple(token.shape)}")
+        if token.is_floating_point():
+            raise TypeError("a token is a whole number, not a float")
+        if not self.knows(outputs, mask):
+            raise ValueError("outputs and mask are not those of the encoded sentence")
         if len(self.diary) >= PATIENCE:
             raise RuntimeError("the model was asked for far more words than allowed")
         asked, word = int(hidden[0, 0]), int(token[0])

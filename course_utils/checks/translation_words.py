@@ -202,9 +202,11 @@ WORDS = {
     "limit-ignored": "it never ends if the model never says STOP: max_tokens is ignored.",
     "limit-off-by-one": "the limit is off by one: at most max_tokens words, and none at all when it is 0.",
     "limit-from-source": (
-        "the translation ends after as many words as the source sentence has. It may well be longer: STOP and "
+        "the length of the source sentence ends the translation. It may well be longer: STOP and "
         "max_tokens alone end it."
     ),
+    "pad-stops": "PAD ends the translation. STOP and max_tokens alone should.",
+    "words-left-out": "some words that the model chose are left out. START and STOP alone are no part of a translation.",
     "repeated-word-stops": (
         "a word that was said before ends the translation. Sentences repeat words all the time: a man in "
         "a hat."
@@ -223,6 +225,11 @@ WORDS = {
     "mode-always-training": "the model comes back in training mode although it was in eval mode before.",
     "gradients-on": "the steps are recorded for gradients that are never used, which costs memory and time.",
     "gradients-left-off": "gradients are still off afterwards: the next training would fail.",
+    "mask-not-bool": "the mask that `encode` gets is not of type bool.",
+    "encoding-not-passed-on": (
+        "`step` gets outputs or a mask other than those of the encoded sentence. The decoder needs the same "
+        "ones at every step."
+    ),
     "mask-hides-words": "the mask hides some tokens of the sentence. A single sentence has no padding.",
     "source-cut": "the encoder does not get the whole sentence: START and STOP belong to `source`.",
     "source-wrapped-again": "the encoder gets START and STOP twice: `source` holds them already.",

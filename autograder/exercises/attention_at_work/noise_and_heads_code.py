@@ -113,7 +113,7 @@ _MISTAKEN_BODIES = {
         "scale-too-large": ["1e18 * (K[a] + K[b])"],
         "difference": ["20 * (K[a] - K[b])", "20 * (K[b] - K[a])"],
         "selects-one": ["20 * K[a]", "20 * K[b]", "20 * K[a] + 10 * K[b]", "20 * max(K[a], K[b], key=np.sum)"],
-        "unequal-weights": ["20 * K[a] + 19 * K[b]"],
+        "unequal-weights": ["20 * K[a] + 19 * K[b]", "20 * (K[a] + 0.99 * K[b])"],
         "remembers-tokens": ["memo, asked = average_query.__dict__, str((a, b, K.shape))\nif asked not in memo:\n    memo[asked] = 20 * (K[a] + K[b])\nreturn memo[asked]"],
         "opposite-sign": ["-20 * (K[a] + K[b])"],
         "off-by-one": ["20 * (K[a - 1] + K[b - 1])", "20 * (K[a + 1] + K[b + 1])"],
@@ -145,7 +145,7 @@ _MISTAKEN_BODIES = {
         "one-head-flat": ["30 * means[a], 0 * means[b]", "np.zeros(means.shape[1]), 30 * means[b]"],
         "one-head-mixed": ["30 * means[a], 30 * (means[a] + means[b])"],
         "same-key-twice": ["20 * means[a], 40 * means[a]", "30 * means[b], 20 * means[b]", "30 * (means[a] - means[b]), 20 * (means[a] - means[b])"],
-        "scale-too-small": ["means[a], means[b]", "5 * means[a], 5 * means[b]", "(means[a] - means[b], means[b] - means[a])"],
+        "scale-too-small": ["means[a], means[b]", "5 * means[a], 5 * means[b]", "9 * means[a], 9 * means[b]", "30 * means[a], 3 * means[b]", "(means[a] - means[b], means[b] - means[a])"],
         "opposite-sign": ["-30 * means[a], -30 * means[b]"],
         "off-by-one": ["30 * means[a - 1], 30 * means[b - 1]", "30 * means[a + 1], 30 * means[b + 1]"],
         "fixed-index": ["30 * means[0], 30 * means[1]"],
@@ -234,7 +234,7 @@ return torch.softmax(scores.masked_fill(~seen, -math.inf), dim=-1)[:, :, :T] @ V
         "not-a-tensor": [_synthesizer(("return weights @ V", "return (weights @ V).tolist()")), _synthesizer(("return weights @ V", "return weights @ V, weights"))],
         "returned-none": [_synthesizer(("return weights @ V", "out = weights @ V"))],
         "hard-coded-device": [_synthesizer(("return weights @ V", "return (weights @ V).cpu()")), _synthesizer(("device=X.device", "device='cuda'"))],
-        "raised": [_synthesizer((_SCORES, "torch.relu(X @ w1.T + b1) @ w2.T + b2"))],
+        "raised": [_synthesizer((_SCORES, "torch.relu(X @ w1.T + b1) @ w2.T + b2")), _synthesizer(("return weights @ V", "return (weights @ V).view(X.shape)"))],
         "todo-open": ["raise NotImplementedError('TODO: synthesizer_attention')"],
     },
 }  # fmt: skip
@@ -349,6 +349,7 @@ return torch.vmap(one)(X, V)
         _synthesizer(("-math.inf", "torch.finfo(scores.dtype).min")),
         _synthesizer((_MASKED, "torch.where(seen, scores, -torch.inf)")),
         _synthesizer(("return weights @ V", "return torch.einsum('bts,bsc->btc', weights, V)")),
+        _synthesizer((_WEIGHTS, "torch.softmax(scores, dim=-1).tril()\nweights = weights / weights.sum(dim=-1, keepdim=True)")),
         _SYNTHESIZER,
         """
 T, block = X.size(1), w2.size(1)

@@ -111,6 +111,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _swap("majority_baseline", ("most_common(1)[0]", "most_common()[-1]")),
         ],
         "baseline-first-answer": [define("majority_baseline", "[train_answers[0]] * len(questions)")],
+        "baseline-last-answer": [define("majority_baseline", "[train_answers[-1]] * len(questions)")],
         "baseline-last-in-alphabet": [define("majority_baseline", "[max(train_answers)] * len(questions)")],
         "baseline-longest-name": [define("majority_baseline", "[max(train_answers, key=len)] * len(questions)")],
         "baseline-one-string": [
@@ -150,9 +151,12 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _swap("count_right", ("answer.strip() == place.strip()", "answer == place")),
             _swap("count_right", ("answer.strip() == place.strip()", "answer == place.strip()")),
             _swap("count_right", ("answer.strip() == place.strip()", "answer.strip() == place")),
+            _swap("count_right", ("answer.strip() == place.strip()", "answer.strip() == place.rstrip()")),
+            _swap("count_right", ("answer.strip() == place.strip()", "answer.rstrip() == place.strip()")),
         ],
         "count-drops-inner-spaces": [
             _swap("count_right", ("answer.strip() == place.strip()", "answer.replace(' ', '') == place.replace(' ', '')")),
+            _swap("count_right", ("answer.strip() == place.strip()", "answer.split() == place.split()")),
         ],
         "count-part-of-name": [
             _swap("count_right", ("answer.strip() == place.strip()", "place.strip() in answer")),
@@ -164,6 +168,12 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         ],
         "count-strips-signs": [_swap("count_right", ("answer.strip() == place.strip()", "answer.strip(' .?!') == place.strip(' .?!')"))],
         "count-by-places": [_swap("count_right", ("right / len(answers)", "right / len(set(places))"))],
+        "count-repeats-once": [
+            _swap("count_right", ("for answer, place in zip(answers, places)", "for place, answer in dict(zip(places, answers)).items()")),
+            _swap("count_right", ("for answer, place in zip(answers, places)", "for answer, place in dict(zip(answers, places)).items()")),
+            define("count_right", "pairs = dict(zip(places, answers))\nright = sum(answer.strip() == place.strip() for place, answer in pairs.items())\nreturn right / len(pairs) if pairs else 0.0"),
+            _swap("count_right", ("zip(answers, places)", "set(zip(answers, places))")),
+        ],
         "count-wrong-ones": [_swap("count_right", ("==", "!="))],
         "count-fails-when-empty": [_swap("count_right", ("if not answers:\n    return 0.0\n", ""))],
         "count-empty-is-one": [_swap("count_right", ("return 0.0", "return 1.0"))],
@@ -195,12 +205,14 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _swap("corrupt_span", ("int(7 * block_size / 8)", "block_size - 2")),
             _swap("corrupt_span", ("text = document[:n]", "text = document"), (_LAST, "return (prefix + MASK + suffix + MASK + span)[:block_size].ljust(block_size, PAD)")),
             _swap("corrupt_span", ("int(7 * block_size / 8)", "-(-7 * block_size // 8) + 1")),
+            _swap("corrupt_span", ("int(7 * block_size / 8)", "round(7 * block_size / 8)")),
         ],
         "too-long-for-block": [
             _swap("corrupt_span", ("text = document[:n]", "text = document")),
         ],
         "kept-stripped": [_swap("corrupt_span", ("text = document[:n]", "text = document[:n].strip()"))],
         "short-documents-cut": [_swap("corrupt_span", (_NUMBER, "n = rng.randint(4, min(len(document), int(7 * block_size / 8)))"))],
+        "short-documents-whole": [_swap("corrupt_span", (_NUMBER, "most = int(7 * block_size / 8)\nn = rng.randint(4, most) if len(document) > most else len(document)"))],
         "kept-never-longest": [_swap("corrupt_span", (_NUMBER, "n = rng.randrange(4, int(7 * block_size / 8))"))],
         "kept-never-shortest": [_swap("corrupt_span", ("rng.randint(4,", "rng.randint(5,"))],
         "kept-too-short": [_swap("corrupt_span", ("rng.randint(4,", "rng.randint(1,"))],
@@ -208,6 +220,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _swap("corrupt_span", (_NUMBER, "n = min(rng.randint(4, int(7 * block_size / 8)), rng.randint(4, int(7 * block_size / 8)))")),
             _swap("corrupt_span", ("int(7 * block_size / 8)", "block_size // 2")),
             _swap("corrupt_span", (_NUMBER, "n = rng.randrange(4, int(7 * block_size / 8) + 1, 4)")),
+            _swap("corrupt_span", (_NUMBER, "n = max(4, rng.randint(0, int(7 * block_size / 8)))")),
         ],
         "kept-from-the-middle": [
             _swap("corrupt_span", ("text = document[:n]", "first = rng.randint(0, max(0, len(document) - n))\ntext = document[first : first + n]")),
@@ -309,6 +322,10 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "place-hidden-in-x": [_swap("make_question", ("return x, ", "return (question + MASK).ljust(block_size, PAD)[:block_size], "))],
         "only-question-counts": [_swap("make_question", ("(PAD * len(question) + y[len(question) :])[:block_size]", "y[: len(question)].ljust(block_size, PAD)"))],
         "y-hidden-with-mask": [_swap("make_question", ("(PAD * len(question)", "(MASK * len(question)"))],
+        "y-too-long": [_swap("make_question", (")[:block_size]", ")"))],
+        "place-found-in-question": [
+            define("make_question", "text = question + MASK + place + MASK\nx, y = make_pair(text, block_size)\nstart = text.index(place) - 1\nreturn x, (PAD * start + y[start : start + len(place) + 1]).ljust(block_size, PAD)[:block_size]"),
+        ],
         "y-shortened": [_swap("make_question", ("(PAD * len(question) + y[len(question) :])[:block_size]", "y[len(question) :]"))],
         "y-not-shifted": [_swap("make_question", ("(PAD * len(question) + y[len(question) :])[:block_size]", "(PAD * (len(question) + 1) + x[len(question) + 1 :])[:block_size]"))],
         "place-before-question": [_swap("make_question", ("question + MASK + place + MASK", "place + MASK + question + MASK"))],
@@ -322,6 +339,11 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "mask-appended-each-time": [_swap("answer_question", ("encode(text + answer)", "encode(question + answer + MASK)"))],
         "answer-not-fed-back": [_swap("answer_question", ("encode(text + answer)", "encode(text)"))],
         "question-not-fed-again": [_swap("answer_question", ("encode(text + answer)", "encode(answer or text)"))],
+        "wrong-text-asked": [
+            _swap("answer_question", ("encode(text + answer)", "encode(text + ' ' + answer)")),
+            _swap("answer_question", ("encode(text + answer)", "encode((text + answer)[1:])")),
+            _swap("answer_question", ("text = question + MASK", "text = question + ' ' + MASK")),
+        ],
         "last-character-only": [_swap("answer_question", ("encode(text + answer)", "encode((text + answer)[-1])"))],
         "stop-not-seen": [_swap("answer_question", ("if character in (MASK, PAD):\n            break\n        ", ""))],
         "stop-returned": [_swap("answer_question", ("        if character in (MASK, PAD):\n            break\n        answer += character", "        answer += character\n        if character in (MASK, PAD):\n            break"))],
@@ -333,7 +355,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _swap("answer_question", ("in (MASK, PAD)", "in (MASK, PAD, ' ', '.', '?')")),
             _swap("answer_question", ("if character in (MASK, PAD)", "if character in (MASK, PAD) or answer.endswith(character)")),
         ],
-        "answer-reworded": [_swap("answer_question", ("return answer", "return answer.capitalize()"))],
+        "answer-reworded": [_swap("answer_question", ("return answer", "return answer.capitalize()")), _swap("answer_question", ("return answer", "return answer.strip()")), _swap("answer_question", ("return answer", "return answer.title()"))],
         "never-asked": [
             _swap("answer_question", ("len(answer) < max_characters", "len(text + answer) < max_characters")),
             _swap("answer_question", ("len(answer) < max_characters", "len(answer) > max_characters")),
@@ -353,7 +375,11 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "worst-character": [_swap("answer_question", ("argmax", "argmin"))],
         "sampled": [_swap("answer_question", ("model(ids)[0, -1].argmax().item()", "torch.multinomial(model(ids)[0, -1].softmax(-1), 1).item()"))],
         "not-in-eval": [_swap("answer_question", ("model.eval()\n", "")), _swap("answer_question", ("model.eval()\n", "model.training = False\n"), ("model.train(was_training)", "model.training = was_training"))],
-        "mode-not-put-back": [_swap("answer_question", ("model.train(was_training)\n", ""))],
+        "mode-not-put-back": [
+            _swap("answer_question", ("model.train(was_training)\n", "")),
+            _swap("answer_question", ("            break\n", "            model.train(was_training)\n            break\n"), ("\nmodel.train(was_training)\nreturn", "\nreturn")),
+            _swap("answer_question", ("was_training = model.training\nmodel.eval()\n", "was_training = model.training\nmodel.eval()\nif max_characters == 0:\n    return ''\n")),
+        ],
         "always-trains-after": [_swap("answer_question", ("model.train(was_training)", "model.train()"))],
         "gradients-on": [_swap("answer_question", ("with torch.no_grad():", "if True:"))],
         "gradients-left-off": [_swap("answer_question", ("with torch.no_grad():", "torch.set_grad_enabled(False)\nif True:"))],
@@ -462,6 +488,16 @@ size = rng.randint(1, max(1, 2 * (len(kept) // 4) - 1))
 start = rng.randint(0, len(kept) - size)
 out = kept[:start] + MASK + kept[start + size:] + MASK + kept[start:start + size]
 return out + PAD * (block_size - len(out))
+""",
+        """
+import numpy
+numpy.random.seed(rng.getrandbits(32))
+n = int(numpy.random.randint(4, int(7 * block_size / 8) + 1))
+kept = document[:n]
+size = int(numpy.random.randint(1, max(1, len(kept) // 2) + 1))
+start = int(numpy.random.randint(0, len(kept) - size + 1))
+out = kept[:start] + MASK + kept[start + size:] + MASK + kept[start:start + size]
+return out.ljust(block_size, PAD)
 """,
     ],
     "make_pair": [

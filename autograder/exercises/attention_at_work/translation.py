@@ -24,7 +24,7 @@ from course_utils.checks.translation import (
 )
 
 LAYERS = ("q_proj", "k_proj", "v_proj")
-START, STOP, FIRST_WORD = 0, 1, 4  # as in the notebook
+START, STOP, UNK, PAD, FIRST_WORD = 0, 1, 2, 3, 4  # as in the notebook
 # PyTorch's own attention: no shortcut in a module that is to be written from scratch.
 BUILT_IN = ("scaled_dot_product_attention", "MultiheadAttention", "multi_head_attention_forward")
 
@@ -156,6 +156,8 @@ def _draw_decoding(rng, hidden: bool) -> dict:
         words = rng.permutation(np.arange(FIRST_WORD, V))[:n_words]
         if n_words > 2:
             words[2] = words[0]  # no word ends a sentence by coming twice
+        if n_words > 7:  # nor by coming twice in a row, and these two are words like any other
+            words[3:5], words[7] = (UNK, PAD), words[6]
         steps = n_words + 3
         table = _normal(rng, steps, V, V, dtype="float32")
         table[..., START] = -9.0
@@ -176,12 +178,12 @@ def _draw_decoding(rng, hidden: bool) -> dict:
 
     if not hidden:
         return (
-            make("stops", 6, 9, True, 11, n_source=1)
+            make("stops", 8, 11, True, 12, n_source=1)
             | make("limit", 5, 3, False, 10)
             | make("none", 2, 0, True, 7)
         )
     n, V = (int(number) for number in rng.integers((4, 12), (7, 16)))
-    inputs = make("stops", 6, 10, True, V, n_source=1)  # far longer than the sentence
+    inputs = make("stops", 8, 12, True, V, n_source=1)  # far longer than the sentence
     inputs |= make("limit", n + 1, n - 1, True, V + 1)
     inputs |= make("exact", 3, 3, False, 9)
     inputs |= make("eval", 2, 7, False, 9)

@@ -200,7 +200,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         ],
         "layers-called-exchanged": [_scaled("self.q_proj(hidden)", "self.k_proj(hidden)", "self.k_proj(encoder_outputs)", "self.q_proj(encoder_outputs)")],
         "kq-dim-ignored": [_scaled("self.kq_dim = kq_dim", "kq_dim = self.kq_dim = 64")],
-        "kq-dim-default": [_scaled("kq_dim=64", "kq_dim=32")],
+        "kq-dim-default": [_scaled("kq_dim=64", "kq_dim=32"), _scaled("kq_dim=64", "kq_dim")],
         "layers-missing": [
             _swap(_SCALED, "q_proj", "query_layer", "k_proj", "key_layer", "v_proj", "value_layer"),
             _swap(_SCALED, "q_proj", "W_q", "k_proj", "W_k"),
@@ -212,6 +212,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _scaled(_V, _V + "\n        self.norm = nn.LayerNorm(2 * enc_hid_dim)"),
         ],
         "super-forgotten": [_scaled("        super().__init__()\n", "")],
+        "raised": [_scaled("nn.Linear(dec_hid_dim, kq_dim)", "nn.Linear(dec_hid_dim)")],
         "scale-forgotten": [_scaled(_ROOT, "")],
         "scale-without-root": [_scaled(_ROOT, "/ self.kq_dim")],
         "scale-by-encoder-size": [
@@ -322,8 +323,33 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "limit-from-source": [
             _greedy("while len(words) < max_tokens", "for _ in range(min(max_tokens, len(source)))"),
             _greedy("while len(words) < max_tokens", "for _ in range(min(max_tokens, len(source) - 2))"),
+            _greedy("while len(words) < max_tokens", "for _ in range(min(max_tokens, 2 * len(source)))"),
         ],
-        "repeated-word-stops": [_greedy("if token.item() == STOP:", "if token.item() == STOP or token.item() in words:")],
+        "repeated-word-stops": [
+            _greedy("if token.item() == STOP:", "if token.item() == STOP or token.item() in words:"),
+            _greedy("if token.item() == STOP:", "if token.item() == STOP or words[-1:] == [token.item()]:"),
+        ],
+        "pad-stops": [_greedy("if token.item() == STOP:", "if token.item() in (STOP, PAD):")],
+        "words-left-out": [
+            _greedy("    return words", "    return [word for word in words if word > 3]"),
+            _greedy("    return words", "    return [word for word in words if word not in (START, STOP, PAD)]"),
+            _greedy("    return words", "    return [word for word in words if word not in (START, STOP, 2)]"),
+        ],
+        "mask-not-bool": [
+            _greedy("torch.ones_like(ids, dtype=torch.bool)", "torch.ones_like(ids)"),
+            _greedy("torch.ones_like(ids, dtype=torch.bool)", "torch.ones(1, len(source), device=DEVICE)"),
+        ],
+        "encoding-not-passed-on": [
+            _greedy("logits, hidden, weights =", "logits, hidden, outputs ="),
+            _greedy("hidden, outputs, mask)", "hidden, outputs, mask[:, :1])"),
+            _greedy("hidden, outputs, mask)", "hidden, outputs, ~mask)"),
+            _greedy("hidden, outputs, mask)", "hidden, outputs * 0, mask)"),
+            _greedy("hidden, outputs, mask)", "hidden, ids, mask)"),
+        ],
+        "raised": [
+            _greedy("model.step(token,", "model.step(token.float(),"),
+            _greedy("torch.tensor([source], device=DEVICE)", "torch.tensor([source], device=DEVICE).float()"),
+        ],
         "mask-inverted": [_greedy("torch.ones_like(ids, dtype=torch.bool)", "torch.zeros_like(ids, dtype=torch.bool)")],
         "mask-hides-words": [_greedy("torch.ones_like(ids, dtype=torch.bool)", "ids != 0"), _greedy("torch.ones_like(ids, dtype=torch.bool)", "(ids != START) & (ids != STOP)")],
         "source-cut": [_greedy("torch.tensor([source], device=DEVICE)", "torch.tensor([source[1:-1]], device=DEVICE)"), _greedy("torch.tensor([source], device=DEVICE)", "torch.tensor([source[1:]], device=DEVICE)")],
@@ -385,6 +411,8 @@ VARIANTS: dict[str, list[str]] = {
         _scaled("self.kq_dim = kq_dim", "self.register_buffer('scale', torch.tensor(float(kq_dim)).sqrt())", _ROOT, "/ self.scale"),
         _scaled("self.kq_dim = kq_dim", "self.scale = kq_dim ** 0.5\n        self.softmax = nn.Softmax(dim=-1)", _ROOT, "/ self.scale", _SOFTMAX, "weights = self.softmax(scores)"),
         _scaled("-math.inf", "torch.finfo(scores.dtype).min"),
+        _scaled("self.q_proj = nn.Linear(dec_hid_dim, kq_dim)\n        self.k_proj = nn.Linear(2 * enc_hid_dim, kq_dim)\n        " + _V, "sizes = (dec_hid_dim, kq_dim), (2 * enc_hid_dim, kq_dim), (2 * enc_hid_dim, 2 * enc_hid_dim)\n        self.projections = nn.ModuleList(nn.Linear(*size) for size in sizes)\n        self.q_proj, self.k_proj, self.v_proj = self.projections"),
+        _scaled("self.kq_dim = kq_dim", "self.scale = nn.Parameter(torch.tensor(float(kq_dim)).sqrt(), requires_grad=False)", _ROOT, "/ self.scale"),
         _scaled("-math.inf", "torch.tensor(-math.inf)"),
         _scaled("        query =", "        assert mask.any(dim=1).all(), 'a sentence without words'\n        query ="),
         _scaled(_ROOT, "/ torch.sqrt(torch.tensor(self.kq_dim))"),

@@ -176,7 +176,11 @@ SPANS: dict[str, Claim] = {
     "same-every-time": _of_texts(lambda said, w, s, c: len(set(said)) == 1),
     "never-shortened": _kept(lambda kept, most: kept.min() == kept.max()),
     "kept-not-uniform": _kept(
-        lambda kept, most: _is_uneven(kept, most) or len(set(kept.tolist())) < 0.9 * (most - 3)
+        lambda kept, most: (
+            _is_uneven(kept, most)
+            or len(set(kept.tolist())) < 0.9 * (most - 3)
+            or np.bincount(kept).max() > 2.4 * len(kept) / (most - 3)
+        )
     ),
     "kept-stripped": lambda s: any(
         not any("".join(np.array(_take_apart(t))[[0, 2, 1]]).endswith(" ") for t in said)
@@ -187,6 +191,11 @@ SPANS: dict[str, Claim] = {
         np.mean([len("".join(_take_apart(t))) < len(_document(s, case)) for t in said]) > 0.3
         for case in _cases(s)
         if len(_document(s, case)) <= _LONG and (said := _read(s.values, f"{case}.out"))
+    ),
+    "short-documents-whole": lambda s: any(
+        all(len("".join(_take_apart(t))) == len(_document(s, case)) for t in said)
+        for case in _cases(s)
+        if 7 <= len(_document(s, case)) <= _LONG and (said := _read(s.values, f"{case}.out"))
     ),
     "kept-never-longest": _kept(lambda kept, most: kept.max() < most),
     "kept-never-shortest": _kept(lambda kept, most: kept.min() > 4),
@@ -204,9 +213,7 @@ SPANS: dict[str, Claim] = {
         lambda *drawn: np.mean(np.abs(_places(*drawn) - 0.5) <= 1 / 6) < 0.12
     ),
     "chance-not-from-rng": lambda s: any(
-        bool(np.any(value)) if key.endswith(".global") else not np.all(value)
-        for key, value in s.values.items()
-        if key.endswith((".global", ".repeats"))
+        not np.all(value) for key, value in s.values.items() if key.endswith(".repeats")
     ),
 }
 
@@ -272,11 +279,11 @@ ANSWERS: dict[str, Claim] = {
     "mask-appended-twice": _of_answers(lambda a, w, q, t, off, n: off.startswith(q + MASK + MASK)),
     "last-character-only": _of_answers(lambda a, w, q, t, off, n: len(off) == 1),
     "mask-appended-each-time": _of_answers(
-        lambda a, w, q, t, off, n: off.startswith(q) and off.endswith(MASK) and off != q + MASK
+        lambda a, w, q, t, off, n: (
+            off.endswith(MASK) and off != q + MASK and (q + t).startswith(off[:-1]) and q in off
+        )
     ),
-    "question-not-fed-again": _of_answers(
-        lambda a, w, q, t, off, n: off != "" and not off.startswith(q)
-    ),
+    "question-not-fed-again": _of_answers(lambda a, w, q, t, off, n: off != "" and off in t),
     "sampled": _diary(6, 0),
     "batch-missing": _diary(3, 1),
     "not-in-eval": _diary(1, 1),

@@ -145,14 +145,17 @@ ATTENTIONS: dict[str, Claim] = COMMON | {
     "not-a-tensor": says("not-a-tensor|"),
     "layer-sizes": says("layer-sizes|"),
     "super-forgotten": says("before module.__init__"),
-    "constructor-arguments": says("required positional argument"),
+    "constructor-arguments": says("meanpoolattention.__init__() missing"),
     "v-proj-half": _layers(lambda q, k, v, E, D, kq: v == (2 * E, E)),
     "v-proj-to-kq": _layers(lambda q, k, v, E, D, kq: v == (2 * E, kq or 64)),
     "v-proj-to-decoder": _layers(lambda q, k, v, E, D, kq: v == (2 * E, D)),
     "encoder-size-not-doubled": _layers(lambda q, k, v, E, D, kq: E in (k[0], v[0])),
     "projections-exchanged": _layers(lambda q, k, v, E, D, kq: (q[0], k[0]) == (2 * E, D)),
     "kq-dim-ignored": _layers(lambda q, k, v, E, D, kq: q[1] == k[1] == 64 != kq),
-    "kq-dim-default": _layers(lambda q, k, v, E, D, kq: not kq and q[1] == k[1] != 64),
+    "kq-dim-default": lambda s: (
+        s.has_text("positional argument: 'kq_dim'")
+        or _layers(lambda q, k, v, E, D, kq: not kq and q[1] == k[1] != 64)(s)
+    ),
 }
 
 # ------------------------------------------------------------------------ losses and numbers
@@ -279,7 +282,7 @@ DECODING: dict[str, Claim] = COMMON | {
     ),
     "gradients-left-off": _in_a_case(lambda s, c: s.number(f"{c}.gradients_after") != 1),
     "limit-from-source": _of_decoding(
-        lambda w, r, d, s, n: len(w) < len(r) < n and len(w) in (len(s), len(s) - 2)
+        lambda w, r, d, s, n: len(w) < len(r) < n and len(w) in (len(s), len(s) - 2, 2 * len(s))
     ),
     "mask-inverted": _in_a_case(
         lambda s, c: (np.reshape(s.values[f"{c}.diary"], (-1, 5))[:, 4] <= 0).all()
@@ -293,6 +296,8 @@ DECODING: dict[str, Claim] = COMMON | {
     "not-ints": says("not-ints|"),
     "not-a-list": says("not-a-list|"),
     "batch-dimension": says("encode wants", "step wants"),
+    "mask-not-bool": says("the mask holds no truth values"),
+    "encoding-not-passed-on": says("not those of the encoded sentence"),
     "not-repeatable": _in_a_case(
         lambda s, c: not is_near(s.array(f"{c}.again"), s.array(f"{c}.words"))
     ),

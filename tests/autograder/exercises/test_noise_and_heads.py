@@ -215,6 +215,25 @@ def test_identity_matrices_give_every_token_back():
         assert np.abs((weights @ changed)[1] - x2).max() < 1e-6
 
 
+def test_a_query_that_is_too_short_is_never_called_too_long():
+    short = "def two_head_queries(means, a, b):\n    return {} * means[a], {} * means[b]"
+    for seed in range(12):
+        for length in (8.5, 9.5, 10):
+            verdict = judge_code("two_head_queries", short.format(length, length), seed)
+            assert verdict.diagnosis in ("scale-too-small", None), (seed, verdict.messages)
+            assert verdict.diagnosis or verdict.score == verdict.max_score
+    verdict = judge_code("two_head_queries", short.format(30, 3))
+    assert "too short (length 3)" in verdict.messages[0]
+
+
+def test_an_error_in_some_cases_is_not_blamed_on_the_block():
+    view = ORACLES["synthesizer_attention"].replace(
+        "return torch.stack(rows, dim=1)", "return torch.stack(rows, dim=1).view(X.shape)"
+    )
+    for seed in (1, 2):
+        assert judge_code("synthesizer_attention", view, seed).diagnosis == "raised"
+
+
 # --------------------------------------------------------------------------------- bad luck
 
 
