@@ -198,6 +198,7 @@ def without_numbers(sentence):
     return re.sub(r"\d+(\.\d+)?", "#", sentence)
 
 
+@pytest.mark.landing
 def test_gradescope_gives_the_same_scores_and_full_results(container, submitted, ways, assignment):
     fill(container, submitted[1] / "attention-submission-1.zip")
     run_script("run_autograder", container)

@@ -293,6 +293,7 @@ def test_two_runs_at_once_do_not_mix(graded, tmp_path):
 # ------------------------------------------------------------------------------ trouble
 
 
+@pytest.mark.landing
 def test_a_locked_gradebook_costs_a_sentence_and_one_locked_for_a_while_nothing(graded, tmp_path):
     folder = copy_class(graded, tmp_path)
     (folder / "gradebook.db").unlink()  # so that there is something to write

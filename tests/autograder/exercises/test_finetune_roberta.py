@@ -260,6 +260,7 @@ def test_grading_inside_the_notebook_gives_the_same(monkeypatch):
 # ------------------------------------------------------------------------- through the grader
 
 
+@pytest.mark.landing
 def test_grading_real_notebooks(assignment, tmp_path):
     """A few notebooks that hold many mistakes and variants, graded as a user would."""
     blueprint = load_blueprint(assignment, "3_finetune_roberta")
