@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import breaks
 from tests.conftest import ROOT, run_autograder, run_python
 
 CONDA_NAMES = {"pytorch": "torch"}
@@ -181,3 +182,10 @@ def test_versions_agree():
 def test_source_release_and_answer_numbers_are_what_the_build_makes():
     done = run_autograder("build", "--check")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_break_fits_the_code_and_has_tests_that_should_notice_it():
+    for broken in breaks.BREAKS:
+        assert (ROOT / broken.file).read_text("utf-8").count(broken.old) == 1, broken
+        for name in (breaks.GUARDS[broken.file], *breaks.TESTS[broken.room]):
+            assert (ROOT / "tests/autograder" / name).is_file(), name
