@@ -240,7 +240,7 @@ PLANTS = {  # what is planted, under which name, and what the sentence must hold
     "an exercise module in another encoding": (
         "notes.txt", exercise_module().decode().encode("utf-16"), r"notes.txt:\d+: "),
     "a solution with other quotes": (
-        "notes.txt", b"import os\ngrade_here( 'attention.query_crafting', 'q_select_first', globals(), points = 2)\n", "hidden test of"),
+        "notes.txt", b'import os\ngrade_here( "attention.query_crafting", "q_select_first", globals(), points = 2)\n', "hidden test of"),
     "an exercise module in a zip": (
         "slides.pptx", zipped("a/b.xml", exercise_module()), r"slides.pptx!a/b.xml:\d+: "),
     "an exercise module inside binary data": (

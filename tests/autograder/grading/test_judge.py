@@ -95,6 +95,8 @@ def test_a_score_is_never_odd_whatever_a_rule_says(share):
     assert 0.0 <= verdict.score <= 2.0
     if share == 0.5:
         assert (verdict.score, verdict.status) == (1.0, "partial")
+    if not math.isfinite(share):
+        assert (verdict.score, verdict.status) == (0.0, "failed")
 
 
 @pytest.mark.parametrize("score", [0.0, 0.5, 1.0, 2.0])
