@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from course_utils.checks.attention import encode_array
+from course_utils.checks.answer_numbers import encode_array
 
 FOLDER = "course_utils/checks"
 _TOLERANCE = 1e-3  # between numbers from different CPUs
@@ -49,7 +49,7 @@ def are_alike(one, other) -> bool:
 def encode_probes(probes: dict) -> dict:
     return {
         "cases": probes["cases"],
-        "arrays": {key: encode_array(array) for key, array in probes["arrays"].items()},
+        "inputs": {key: encode_array(array) for key, array in probes["inputs"].items()},
         "right": encode_all(probes["right"]),
         "mistakes": drop_repeated(
             [[diagnosis, encode_all(outputs, 4)] for diagnosis, outputs in probes["mistakes"]],

@@ -7,13 +7,11 @@ that computes attention.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
 
 import numpy as np
 
+from course_utils.checks.answer_numbers import load_answers
 from course_utils.checks.attention_words import WORDS
 from course_utils.checks.calls import run_cases
 from course_utils.checks.comparing import Fault, Mistakes, Tolerance, explain, find_faults
@@ -52,13 +50,13 @@ def examine(name: str, function, test: int = 3, **others) -> Finding:
 
     `test` limits self_attention to what it can do so far: 1 one head, 2 with the mask, 3 all.
     """
-    probes = load_probes()[name]
+    probes = load_answers("attention")[name]
     cases = probes["cases"]
     if name == "self_attention":
         cases = [case for case in cases if case["group"] in TESTS[test]]
     elif not {"make_causal_mask", "apply_causal_mask"} <= {name, *others}:  # no pair yet
         cases = [case for case in cases if case["group"] != "pair"]
-    results = run_cases({**others, name: function}, cases, probes["arrays"])
+    results = run_cases({**others, name: function}, cases, probes["inputs"])
     results = {key: _to_numbers(value) for key, value in results.items()}
     return judge(name, cases, results, probes["right"], lambda: probes["mistakes"], Tolerance())
 
@@ -218,47 +216,3 @@ def _suspect_leak(cases, results) -> list[Fault]:
             if moved.max(initial=0) > 1e-3:
                 return [Fault(case, "sees-future", f"moved by up to {moved.max():.3g}")]
     return []
-
-
-# ----------------------------------------------------------------------------------- numbers
-
-
-@cache
-def load_probes() -> dict:
-    """Read the visible inputs and what right and mistaken functions return for them."""
-    text = resources.files("course_utils.checks").joinpath("attention.json").read_text("utf-8")
-    stored = json.loads(text)
-    return {
-        name: {
-            "cases": probes["cases"],
-            "arrays": decode_arrays(probes["arrays"]),
-            "right": decode_arrays(probes["right"]),
-            "mistakes": [(slug, decode_arrays(outputs)) for slug, outputs in probes["mistakes"]],
-        }
-        for name, probes in stored.items()
-    }
-
-
-def decode_arrays(stored: dict) -> dict:
-    """Read arrays that `encode_array` wrote; words stay words."""
-    return {
-        key: value if isinstance(value, str) else _decode(value) for key, value in stored.items()
-    }
-
-
-def _decode(stored: dict) -> np.ndarray:
-    numbers = [float(number) for number in stored["numbers"]]  # "inf" and "nan" are written out
-    return np.array(numbers).astype(stored["type"]).reshape(stored["shape"])
-
-
-def encode_array(array: np.ndarray, digits: int = 6) -> dict:
-    """Write an array the way `load_probes` reads it."""
-    array = np.asarray(array)
-    whole = array.dtype.kind in "biu"
-    numbers = [
-        int(number)
-        if whole
-        else (float(f"{number:.{digits}g}") if np.isfinite(number) else str(float(number)))
-        for number in array.reshape(-1).tolist()
-    ]
-    return {"type": array.dtype.name, "shape": list(array.shape), "numbers": numbers}

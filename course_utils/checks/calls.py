@@ -10,12 +10,8 @@ sent into kernels that are being graded, with that of the modules of the course 
 
 import torch
 
-from course_utils.checks.learners_code import describe_error
+from course_utils.checks.learners_code import Problem, describe_error
 from course_utils.checks.pretended_gpu import PretendedGPU, pretending, put_there
-
-
-class Problem(str):
-    """Why there are no numbers: a kind, a bar, and words ("raised|ValueError: ...")."""
 
 
 def run_cases(functions, cases, arrays):

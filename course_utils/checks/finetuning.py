@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
-from importlib import resources
 
 import numpy as np
 
 from course_utils import runtime
-from course_utils.checks.attention import decode_arrays
+from course_utils.checks.answer_numbers import load_answers
 from course_utils.checks.comparing import drop_line
 from course_utils.checks.findings import Finding, end_sentence, name_second
 from course_utils.checks.finetuning_words import WORDS
@@ -66,7 +63,7 @@ def examine(name: str, value, **others) -> Finding:
     """
     from course_utils.checks.finetuning_trials import run_trial
 
-    stored = load_numbers()[name]
+    stored = load_answers("finetuning")[name]
     piece = "SST2Dataset" if name == "collate_fn" else name
     with _quietly():  # bars and prints of the learner's code on a tiny model help nobody
         results = run_trial(name, {**others, piece: value}, stored["inputs"])
@@ -730,17 +727,3 @@ def _looks_like(found, known) -> bool:
     if np.shape(found) != np.shape(known):
         return False
     return bool(np.allclose(np.asarray(found, float), np.asarray(known, float), 1e-4, 1e-4))
-
-
-@cache
-def load_numbers() -> dict:
-    """Read the visible inputs and what right and mistaken solutions do with them."""
-    text = resources.files("course_utils.checks").joinpath("finetuning.json").read_text("utf-8")
-    return {
-        name: {
-            "inputs": decode_arrays(stored["inputs"]),
-            "right": decode_arrays(stored["right"]),
-            "mistakes": [(slug, decode_arrays(numbers)) for slug, numbers in stored["mistakes"]],
-        }
-        for name, stored in json.loads(text).items()
-    }

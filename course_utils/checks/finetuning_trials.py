@@ -27,7 +27,7 @@ from transformers import (
 from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.utils import logging
 
-from course_utils.checks.learners_code import describe_error
+from course_utils.checks.learners_code import Failed, Problem, describe_error, find_function
 from course_utils.checks.pretended_gpu import PretendedGPU, is_there, pretending, put_there
 
 PAD, FIRST_WORD = 1, 4  # token ids: 0 <s>, 1 <pad>, 2 </s>, 3 <unk>, then w0, w1, ...
@@ -35,14 +35,6 @@ SPLITS = ("train", "validation", "test")
 APART = 1000  # so far apart lie the first words of the splits that `main` is tried with
 BACKWARD, STEP, CLEAR = 1, 2, 3  # events in a diary
 LONGEST = 550  # tokens to which the tokenizer cuts when nobody says to how many
-
-
-class Problem(str):
-    """Why there are no numbers: a kind, a bar, and words ("raised|ValueError: ...")."""
-
-
-class Failed(Exception):
-    """Carries a Problem out of a trial."""
 
 
 def run_trial(name, functions, inputs, device=True):
@@ -71,17 +63,6 @@ def run_trial(name, functions, inputs, device=True):
         torch.set_grad_enabled(gradients)
         if bars:
             logging.enable_progress_bar()
-
-
-def _find(functions, name):
-    """Return what the learner defined under a name, or fail in words."""
-    if name not in functions:
-        raise Failed(Problem(f"undefined|{name}"))
-    if functions[name] is ...:
-        raise Failed(Problem("open|"))
-    if not callable(functions[name]):
-        raise Failed(Problem(f"not-callable|{type(functions[name]).__name__}"))
-    return functions[name]
 
 
 def _call(function, *arguments):
@@ -135,7 +116,7 @@ def _make_raw(words, labels, between=" "):
 @contextlib.contextmanager
 def _borrowed_class(functions):
     """Lend out the learner's SST2Dataset; its tokenizer is put back afterwards."""
-    kind = _find(functions, "SST2Dataset")
+    kind = find_function(functions, "SST2Dataset")
     before = vars(kind).get("tokenizer") if isinstance(kind, type) else None
     try:
         yield kind
@@ -295,7 +276,7 @@ def _describe_batch(case, batch):
 
 
 def _try_dataloaders(functions, inputs):
-    make = _find(functions, "make_dataloaders")
+    make = find_function(functions, "make_dataloaders")
     results = {}
     with _borrowed_class(functions) as kind:
         tokenizer = make_tokenizer()
@@ -635,11 +616,11 @@ _PASSES = {"train_one_epoch": _prepare_training, "evaluate": _prepare_evaluation
 
 
 def _try_training(functions, inputs):
-    return _try_pass(_find(functions, "train_one_epoch"), _prepare_training, inputs)
+    return _try_pass(find_function(functions, "train_one_epoch"), _prepare_training, inputs)
 
 
 def _try_evaluation(functions, inputs):
-    return _try_pass(_find(functions, "evaluate"), _prepare_evaluation, inputs)
+    return _try_pass(find_function(functions, "evaluate"), _prepare_evaluation, inputs)
 
 
 def _try_pass(function, prepare, inputs):
@@ -707,7 +688,7 @@ def _try_device(function, prepare, inputs):
 
 
 def _try_accuracy(functions, inputs):
-    function = _find(functions, "compute_accuracy")
+    function = find_function(functions, "compute_accuracy")
     results = {}
     for case in ("some", "all", "none", "one"):
         predictions = torch.as_tensor(inputs[f"{case}.predictions"]).long().clone()
@@ -791,7 +772,7 @@ class WatchedLoader(DataLoader):
 
 
 def _try_main(functions, inputs):
-    function = _find(functions, "main")
+    function = find_function(functions, "main")
     results = {}
     with _lent_tokenizer(functions, function):
         for case in ("long", "single", "hopeless"):

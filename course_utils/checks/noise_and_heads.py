@@ -7,18 +7,16 @@ recognise a miss by where the weights went. The synthesizer's numbers are in noi
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib import resources
+from functools import partial
 
 import numpy as np
 
 from course_utils import noisy_keys
 from course_utils.checks import projections
-from course_utils.checks.attention import decode_arrays
+from course_utils.checks.answer_numbers import load_answers
 from course_utils.checks.calls import run_cases
 from course_utils.checks.comparing import Mistakes, Tolerance, explain, find_faults
 from course_utils.checks.findings import Finding, end_sentence
@@ -377,8 +375,8 @@ def _are_opposed(pair: np.ndarray) -> bool:
 
 
 def _examine_synthesizer(function) -> Finding:
-    probes = load_probes()
-    results = run_cases({"synthesizer_attention": function}, probes["cases"], probes["arrays"])
+    probes = load_answers("noise_and_heads")["synthesizer_attention"]
+    results = run_cases({"synthesizer_attention": function}, probes["cases"], probes["inputs"])
     numbers = {
         key: value if isinstance(value, str) else value.detach().cpu().numpy()
         for key, value in results.items()
@@ -401,16 +399,3 @@ def judge_synthesizer(
     if faults:
         return explain(faults, cases, results, mistakes, WORDS)
     return Finding(True, f"{len(cases)} different inputs gave the right numbers.")
-
-
-@cache
-def load_probes() -> dict:
-    """Read the synthesizer's visible inputs, and what right and mistaken functions return."""
-    file = resources.files("course_utils.checks").joinpath("noise_and_heads.json")
-    stored = json.loads(file.read_text("utf-8"))["synthesizer_attention"]
-    return {
-        "cases": stored["cases"],
-        "arrays": decode_arrays(stored["arrays"]),
-        "right": decode_arrays(stored["right"]),
-        "mistakes": [(slug, decode_arrays(outputs)) for slug, outputs in stored["mistakes"]],
-    }

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
-from importlib import resources
 
 import numpy as np
 
-from course_utils.checks.attention import decode_arrays
+from course_utils.checks.answer_numbers import load_answers
 from course_utils.checks.findings import Finding, name_second
 from course_utils.checks.pretraining_trials import MASK, PAD, run_trial, unpack
 from course_utils.checks.pretraining_words import WORDS
@@ -46,7 +43,7 @@ _PRAISE = {
 
 def examine(name: str, value) -> Finding:
     """Examine a learner's function on the visible inputs."""
-    stored = load_numbers()[name]
+    stored = load_answers("pretraining")[name]
     quiet = io.StringIO()  # thousands of calls would print thousands of times
     with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
         results = run_trial(name, {name: value}, stored["inputs"])
@@ -70,20 +67,6 @@ def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dic
         return Finding(True, _PRAISE[name])
     diagnosis, words = fault
     return Finding(False, WORDS[diagnosis], diagnosis, ((words,) if words else ()) + second)
-
-
-@cache
-def load_numbers() -> dict:
-    """Read the visible inputs, the right answers and what known mistakes return."""
-    path = resources.files("course_utils.checks").joinpath("pretraining.json")
-    return {
-        name: {
-            "inputs": decode_arrays(stored["inputs"]),
-            "right": decode_arrays(stored["right"]),
-            "mistakes": [(slug, decode_arrays(found)) for slug, found in stored["mistakes"]],
-        }
-        for name, stored in json.loads(path.read_text("utf-8")).items()
-    }
 
 
 # ------------------------------------------------------------------------------ reading results

@@ -11,20 +11,12 @@ import random
 import numpy as np
 import torch
 
-from course_utils.checks.learners_code import describe_error
+from course_utils.checks.learners_code import Failed, Problem, describe_error, find_function
 
 MASK, PAD = "\u2047", "\u25a1"
 _END = "\uffff"  # follows every text in a packed list; no text of ours holds this character
 _MANY_CALLS = 60  # nobody who stops in time asks a model this often for one answer
 _SOME_CALLS = 10  # of code that should not depend on chance
-
-
-class Problem(str):
-    """Why there are no numbers: a kind, a bar, and words ("raised|ValueError: ...")."""
-
-
-class Failed(Exception):
-    """Carries a Problem out of a trial."""
 
 
 def pack(texts):
@@ -51,7 +43,7 @@ def run_trial(name, functions, inputs):
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()
     gradients = torch.is_grad_enabled()
     try:
-        function = _find(functions, name)
+        function = find_function(functions, name)
         return _TRIALS[name](function, inputs)
     except Failed as failure:
         return {"problem": failure.args[0]}
@@ -60,17 +52,6 @@ def run_trial(name, functions, inputs):
         np.random.set_state(states[1])
         torch.set_rng_state(states[2])
         torch.set_grad_enabled(gradients)
-
-
-def _find(functions, name):
-    """Return what the learner defined under a name, or fail in words."""
-    if name not in functions:
-        raise Failed(Problem(f"undefined|{name}"))
-    if functions[name] is ...:
-        raise Failed(Problem("open|"))
-    if not callable(functions[name]):
-        raise Failed(Problem(f"not-callable|{type(functions[name]).__name__}"))
-    return functions[name]
 
 
 def _call(function, *arguments):

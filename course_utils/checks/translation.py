@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
-from importlib import resources
 
 import numpy as np
 
-from course_utils.checks.attention import decode_arrays
+from course_utils.checks.answer_numbers import load_answers
 from course_utils.checks.comparing import drop_line
 from course_utils.checks.findings import Finding, end_sentence, name_second
 from course_utils.checks.translation_words import WORDS
@@ -54,7 +51,7 @@ def examine(name: str, value) -> Finding:
     """Examine a learner's class or function on the visible trial."""
     from course_utils.checks.translation_trials import run_trial
 
-    stored = load_numbers()[name]
+    stored = load_answers("translation")[name]
     quiet = io.StringIO()  # prints of the learner's code on tiny inputs help nobody
     with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
         results = run_trial(name, {name: value}, stored["inputs"])
@@ -513,17 +510,3 @@ _FINDERS = {
     "greedy_translate": _check_decoding,
     "describe_losses": _check_description,
 }
-
-
-@cache
-def load_numbers() -> dict:
-    """Read the visible inputs and what right and mistaken code does with them."""
-    text = resources.files("course_utils.checks").joinpath("translation.json").read_text("utf-8")
-    return {
-        name: {
-            "inputs": decode_arrays(stored["inputs"]),
-            "right": decode_arrays(stored["right"]),
-            "mistakes": [(slug, decode_arrays(outputs)) for slug, outputs in stored["mistakes"]],
-        }
-        for name, stored in json.loads(text).items()
-    }

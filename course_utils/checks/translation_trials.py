@@ -12,16 +12,12 @@ gradients `weight`. A case whose name begins with "device" is tried on another d
 import torch
 from torch import nn
 
-from course_utils.checks.learners_code import describe_error
+from course_utils.checks.learners_code import Problem, describe_error
 from course_utils.checks.pretended_gpu import PretendedGPU, is_there, pretending, put_there
 
 LAYERS = ("q_proj", "k_proj", "v_proj")
 MODULES = ("MeanPoolAttention", "SingleQueryScaledDotProductAttention")
 PATIENCE = 200  # steps after which a probe model concludes that decoding never ends
-
-
-class Problem(str):
-    """Why there are no numbers: a kind, a bar, and words ("raised|ValueError: ...")."""
 
 
 def run_trial(name, functions, inputs, device=True):

@@ -14,8 +14,8 @@ from torch import nn
 from autograder.exercises.attention import attention_from_scratch_code as code
 from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
 from autograder.exercises.numbers import encode_probes
+from autograder.exercises.trials import Outputs, list_codes, run_codes, write_program
 from autograder.kernel import wire
-from course_utils.checks import calls
 from course_utils.checks.attention import examine, judge
 from course_utils.checks.comparing import Tolerance, find_faults
 from course_utils.checks.findings import Finding
@@ -437,16 +437,6 @@ _CASE_MAKERS = {
 
 # ------------------------------------------------------------------------- asking and judging
 
-_PROGRAM_END = """
-
-def probe(namespace, inputs):
-    functions = {{name: namespace[name] for name in {names!r} if name in namespace}}
-    results = run_cases(functions, {cases!r}, inputs)
-    return {{
-        key: Unusable(value) if isinstance(value, Problem) else value
-        for key, value in results.items()
-    }}
-"""
 _CALLS_SOURCE = join_sources("learners_code", "pretended_gpu", "calls")
 
 
@@ -454,7 +444,7 @@ def make_program(name: str, cases: tuple[Case, ...]) -> str:
     """Write the program that runs in a kernel: the text of calls.py and the cases to run."""
     names = ("make_causal_mask", "apply_causal_mask") if "mask" in name else (name,)
     plan = [case.call for case in cases]
-    return _CALLS_SOURCE + _PROGRAM_END.format(names=names, cases=plan)
+    return write_program(_CALLS_SOURCE, names, f"run_cases(functions, {plan!r}, inputs)")
 
 
 @cache
@@ -464,9 +454,7 @@ def make_namespace(*codes: str) -> dict:
         "torch": torch, "nn": nn, "F": nn.functional, "math": math,
         "DEVICE": torch.device("cpu"), "__name__": "__main__",
     }  # fmt: skip
-    for text in (code.GIVEN, *codes):
-        exec(compile(text, "<exercise>", "exec"), namespace)
-    return namespace
+    return run_codes(namespace, code.GIVEN, *codes)
 
 
 # Seen when graded, on other number types and devices; the visible inputs are float32 on DEVICE.
@@ -488,37 +476,15 @@ def examine_code(name: str, text: str, **options) -> Finding:
     return examine(name, namespace[name], **options)
 
 
-class Outputs:
-    """What some code returns, worked out case by case and only when somebody asks."""
-
-    def __init__(self, cases: tuple[Case, ...], inputs: dict, solutions: dict, *codes: str):
-        codes = (*(solutions[name] for name in code.ORACLES), *codes)
-        self.calls = {case.name: case.call for case in cases if not case.call.get("device")}
-        self.inputs, self.codes = inputs, codes
-        self.known: dict = {}
-
-    def get(self, key: str, default=None):
-        name = key.split(".")[0]
-        if name not in self.known and name in self.calls:
-            results = calls.run_cases(make_namespace(*self.codes), [self.calls[name]], self.inputs)
-            self.known[name] = {
-                key: value if isinstance(value, str) else value.detach().cpu().numpy()
-                for key, value in results.items()
-            }
-        return self.known.get(name, {}).get(key, default)
-
-    def work_out(self) -> dict:
-        """Return everything at once."""
-        for name in self.calls:
-            self.get(f"{name}.out")
-        return {key: value for results in self.known.values() for key, value in results.items()}
+def find_outputs(cases: tuple[Case, ...], inputs: dict, solutions: dict, *codes: str) -> Outputs:
+    """Return what a right notebook with these codes in place returns."""
+    codes = (*(solutions[name] for name in code.ORACLES), *codes)
+    return Outputs([case.call for case in cases], inputs, lambda: make_namespace(*codes))
 
 
 def list_mistakes(name: str) -> Iterator[tuple[str, str]]:
     """Yield (diagnosis, code) of the known mistakes; for self_attention those of its pieces too."""
-    for diagnosis, codes in code.MISTAKES[name].items():
-        for text in codes:
-            yield diagnosis, text
+    yield from list_codes(code.MISTAKES[name])
     if name == "self_attention":
         for piece in PIECES:
             yield from list_mistakes(piece)
@@ -528,12 +494,12 @@ def _judge_results(name: str, cases: tuple[Case, ...]):
     plan = [case.call for case in cases]
 
     def rule(values: dict, inputs: dict, solutions: dict[str, str]) -> Ruling:
-        right = Outputs(cases, inputs, solutions).work_out()
+        right = find_outputs(cases, inputs, solutions).work_out()
         results = {key: value for key, value in values.items() if value is not wire.Missing}
 
         def mistakes():
             for diagnosis, text in list_mistakes(name):
-                yield diagnosis, Outputs(cases, inputs, solutions, text)
+                yield diagnosis, find_outputs(cases, inputs, solutions, text)
 
         if not results:
             return Ruling(0.0, Finding(False, "nothing came back from the kernel.", "no-answer"))
@@ -575,11 +541,7 @@ def _make(name: str) -> Exercise:
         program=make_program(name, cases),
         rule=_judge_results(name, cases),
         make_inputs=lambda rng: draw_arrays(cases, rng),
-        mistakes=tuple(
-            Mistake(diagnosis, text)
-            for diagnosis, codes in code.MISTAKES[name].items()
-            for text in codes
-        ),
+        mistakes=tuple(Mistake(slug, text) for slug, text in list_codes(code.MISTAKES[name])),
         variants=tuple(code.VARIANTS[name]),
         builds_on=PIECES if name == "self_attention" else (),
         together=(("make_causal_mask", "apply_causal_mask"),) if name == "self_attention" else (),
@@ -609,15 +571,15 @@ def make_probes(name: str, solutions: dict[str, str], seed: int = 2) -> dict:
     """Return the visible cases and what right and mistaken functions return for them."""
     cases = tuple(_CASE_MAKERS[name](hidden=False))
     inputs = draw_arrays(cases, np.random.default_rng(seed))
-    right = Outputs(cases, inputs, solutions).work_out()
+    right = find_outputs(cases, inputs, solutions).work_out()
     known: list[tuple[str, dict]] = []
     telling = tuple(case for case in cases if case.call["group"] != "large")
     for diagnosis, text in list_mistakes(name):
-        outputs = Outputs(telling, inputs, solutions, text).work_out()
+        outputs = find_outputs(telling, inputs, solutions, text).work_out()
         outputs = {key: value for key, value in outputs.items() if key.endswith(".out")}
         if diagnosis in _SAID_WITHOUT_NUMBERS:
             continue
         if name == "self_attention" and any(isinstance(v, str) for v in outputs.values()):
             continue  # an error of a piece says more by itself
         known.append((diagnosis, outputs))
-    return {"cases": [c.call for c in cases], "arrays": inputs, "right": right, "mistakes": known}
+    return {"cases": [c.call for c in cases], "inputs": inputs, "right": right, "mistakes": known}

@@ -11,6 +11,7 @@ import numpy as np
 from autograder.exercises.attention import finetune_roberta_code as code
 from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
 from autograder.exercises.numbers import encode_trial
+from autograder.exercises.trials import judge_safely, list_codes, run_codes, write_program
 from autograder.kernel import wire
 from course_utils.checks.findings import Finding
 from course_utils.checks.finetuning import NAMES, SPLITS, TELLING, examine, judge, to_numbers
@@ -231,15 +232,18 @@ def _draw_main(rng, hidden: bool) -> dict:
     near, best, tie, lowest, trained = (1 + int(np.flatnonzero(middle == i)[0]) for i in range(5))
     near, best, tie = sorted((near, best, tie))
     worst = 6
-    # So high that the best epoch's loss lies below its accuracy: the two must not be taken for each other.
-    # And so that it is the same whole percentage as with one right answer fewer.
+    # The same whole percentage as with one right answer fewer.
     tops = [top for top in range(239, 267) if _agree_in_percent(top, validation)]
     top = int(rng.choice(tops)) if hidden else 170
     right = rng.choice(np.arange(top - 90, top - 40), 8, replace=False)
     right[[near, best, tie, worst]] = top - 1, top, top, top - 95
     sureness = rng.uniform(0.6, 0.9, 8)
-    sureness[[near, best, tie]] = rng.uniform(3.0, 4.0, 3)  # so sure when wrong: the loss is high
-    sureness[best] = max(sureness[[best, tie]]) + 0.1  # and a tie is not broken by a lower loss
+    # Who takes loss and accuracy for each other keeps another epoch: the best ones, sure when wrong, have
+    # losses above the lowest and below their accuracy; the worst, which comes later, has one above 1.
+    wrong = 1 - top / validation
+    sureness[[near, best, tie]] = rng.uniform(0.6, 0.7, 3) / (2 * wrong)
+    sureness[best] = max(sureness[[best, tie]]) + 0.1  # a tie is not broken by a lower loss
+    sureness[worst] = rng.uniform(1.6, 1.9)
     right[lowest], sureness[lowest] = top - 5, rng.uniform(0.6, 0.75)
     learned = np.sort(rng.choice(np.arange(train // 3, train - 2), 8, replace=train < 24))
     learned[trained], learned[-1] = train - 1, learned[-1] - 1
@@ -281,31 +285,18 @@ _DRAWERS: dict[str, Callable] = {
 
 # ------------------------------------------------------------------------- asking and judging
 
-_PROGRAM_END = """
-
-def probe(namespace, inputs):
-    functions = {{name: namespace[name] for name in {names!r} if name in namespace}}
-    results = run_trial({name!r}, functions, inputs)
-    return {{
-        key: Unusable(value) if isinstance(value, Problem) else value
-        for key, value in results.items()
-    }}
-"""
 _TRIALS_SOURCE = join_sources("learners_code", "pretended_gpu", "finetuning_trials")
 
 
 def _make_program(name: str) -> str:
     """Write the program that runs in a kernel: the text of the trials and which one to run."""
     names = ("SST2Dataset",) if name == "collate_fn" else (name, "SST2Dataset")
-    return _TRIALS_SOURCE + _PROGRAM_END.format(names=names, name=name)
+    return write_program(_TRIALS_SOURCE, names, f"run_trial({name!r}, functions, inputs)")
 
 
 def make_namespace(*codes: str) -> dict:
     """Return a namespace as the notebook has it, in which these codes have run."""
-    namespace = {"__name__": "__main__"}  # as in a notebook
-    for text in (code.GIVEN, *codes):
-        exec(compile(text, "<exercise>", "exec"), namespace)
-    return namespace
+    return run_codes({"__name__": "__main__"}, code.GIVEN, *codes)  # named as in a notebook
 
 
 def list_pieces(solutions: dict[str, str]) -> tuple[str, ...]:
@@ -353,9 +344,7 @@ _TOLD_BY_NUMBERS = (
 
 def list_mistakes(name: str) -> Iterator[tuple[str, str]]:
     """Yield (diagnosis, code) of the known mistakes."""
-    for diagnosis, codes in code.MISTAKES[name].items():
-        for text in codes:
-            yield diagnosis, text
+    return list_codes(code.MISTAKES[name])
 
 
 def _make_rule(name: str):
@@ -368,12 +357,9 @@ def _make_rule(name: str):
                 if diagnosis in _TOLD_BY_NUMBERS:
                     yield diagnosis, _try_once(name, inputs, *pieces, text)
 
-        try:
-            finding = judge(name, results, _try_once(name, inputs, *pieces), mistakes, inputs)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            sentence = "what came back from the kernel is not what its code can give."
-            finding = Finding(False, sentence, "no-answer")
-        return Ruling(float(finding.passed), finding)
+        return judge_safely(
+            lambda: judge(name, results, _try_once(name, inputs, *pieces), mistakes, inputs)
+        )
 
     return rule
 

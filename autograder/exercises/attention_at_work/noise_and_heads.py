@@ -29,8 +29,9 @@ from torch import nn
 from autograder.exercises.attention_at_work import noise_and_heads_code as code
 from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
 from autograder.exercises.numbers import encode_probes
+from autograder.exercises.trials import Outputs, list_codes, run_codes, write_program
 from autograder.kernel.wire import Missing
-from course_utils.checks import calls, projections
+from course_utils.checks import projections
 from course_utils.checks.comparing import Tolerance
 from course_utils.checks.findings import Finding
 from course_utils.checks.noise_and_heads import (
@@ -56,25 +57,14 @@ HIDDEN_TOLERANCE = Tolerance(rtol=1e-4, atol=1e-5)
 
 # ------------------------------------------------------- functions of arrays, called on sets
 
-_PROGRAM_END = """
-
-def probe(namespace, inputs):
-    if {name!r} not in namespace:
-        return {{}}
-    sets = [[inputs[f"{{i}}.{{j}}"] for j in range({arguments})] for i in range({sets})]
-    results = call_on_sets(namespace[{name!r}], sets, {parts})
-    return {{
-        key: Unusable(value) if isinstance(value, Problem) else value
-        for key, value in results.items()
-    }}
-"""
 _SET_CALLS = join_sources("learners_code", "set_calls")
 
 
 def _make_program(name: str, arguments: int, parts: int, sets: int) -> str:
     """Write the program that runs in a kernel: the text of set_calls.py and one call of it."""
-    end = _PROGRAM_END.format(name=name, arguments=arguments, sets=sets, parts=parts)
-    return _SET_CALLS + end
+    read = f"[[inputs[f'{{i}}.{{j}}'] for j in range({arguments})] for i in range({sets})]"
+    call = f"call_on_sets(functions[{name!r}], {read}, {parts})"
+    return write_program(_SET_CALLS, (name,), f"{call} if functions else {{}}")
 
 
 def _name_arguments(sets: list[list]) -> dict[str, np.ndarray]:
@@ -176,24 +166,12 @@ def _make_exercise(name: str, program: str, rule, make_inputs) -> Exercise:
 
 def list_mistakes(name: str) -> Iterator[tuple[str, str]]:
     """Yield (diagnosis, code) of the known mistakes."""
-    for slug, codes in code.MISTAKES[name].items():
-        for text in codes:
-            yield slug, text
+    return list_codes(code.MISTAKES[name])
 
 
 # ------------------------------------------------------------------------------ synthesizer
 
 _ARGUMENTS = ("X", "w1", "b1", "w2", "b2", "V")
-_SYNTHESIZER_END = """
-
-def probe(namespace, inputs):
-    functions = {{name: namespace[name] for name in ({name!r},) if name in namespace}}
-    results = run_cases(functions, {cases!r}, inputs)
-    return {{
-        key: Unusable(value) if isinstance(value, Problem) else value
-        for key, value in results.items()
-    }}
-"""
 
 
 def _make_cases(hidden: bool) -> list[dict]:
@@ -246,8 +224,7 @@ def make_namespace(text: str) -> dict:
         "np": np, "torch": torch, "nn": nn, "F": nn.functional, "math": math,
         "__name__": "notebook",
     }  # fmt: skip
-    exec(compile(text, "<exercise>", "exec"), namespace)
-    return namespace
+    return run_codes(namespace, text)
 
 
 # Seen when graded, on a pretended GPU; the visible inputs are on the CPU.
@@ -259,30 +236,8 @@ def examine_code(name: str, text: str) -> Finding:
     return examine(name, make_namespace(text)[name])
 
 
-class _Outputs:
-    """What some code returns, worked out case by case and only when somebody asks."""
-
-    def __init__(self, cases: list[dict], inputs: dict, text: str):
-        self.calls = {case["name"]: case for case in cases if not case.get("device")}
-        self.inputs, self.text = inputs, text
-        self.known: dict = {}
-
-    def get(self, key: str, default=None):
-        name = key.split(".")[0]
-        if name not in self.known and name in self.calls:
-            namespace = make_namespace(self.text)
-            results = calls.run_cases(namespace, [self.calls[name]], self.inputs)
-            self.known[name] = {
-                key: value if isinstance(value, str) else value.detach().cpu().numpy()
-                for key, value in results.items()
-            }
-        return self.known.get(name, {}).get(key, default)
-
-    def work_out(self) -> dict:
-        """Return everything at once."""
-        for name in self.calls:
-            self.get(f"{name}.out")
-        return {key: value for results in self.known.values() for key, value in results.items()}
+def _find_outputs(plan: list[dict], inputs: dict, text: str) -> Outputs:
+    return Outputs(plan, inputs, lambda: make_namespace(text))
 
 
 def _make_synthesizer_exercise() -> Exercise:
@@ -293,17 +248,17 @@ def _make_synthesizer_exercise() -> Exercise:
         results = {key: value for key, value in values.items() if value is not Missing}
         if not results:
             return Ruling(0.0, Finding(False, "nothing came back from the kernel.", "no-answer"))
-        right = _Outputs(plan, inputs, solutions[SYNTHESIZER]).work_out()
+        right = _find_outputs(plan, inputs, solutions[SYNTHESIZER]).work_out()
 
         def mistakes():
             for slug, text in list_mistakes(SYNTHESIZER):
-                yield slug, _Outputs(plan, inputs, text)
+                yield slug, _find_outputs(plan, inputs, text)
 
         finding = judge_synthesizer(plan, results, right, mistakes, HIDDEN_TOLERANCE)
         return Ruling(float(finding.passed), finding)
 
     source = join_sources("learners_code", "pretended_gpu", "calls")
-    program = source + _SYNTHESIZER_END.format(name=SYNTHESIZER, cases=plan)
+    program = write_program(source, (SYNTHESIZER,), f"run_cases(functions, {plan!r}, inputs)")
     return _make_exercise(SYNTHESIZER, program, rule, lambda rng: _draw_arrays(cases, rng))
 
 
@@ -338,7 +293,7 @@ def make_probes(solutions: dict[str, str], seed: int = 15) -> dict:
     for slug, text in list_mistakes(SYNTHESIZER):
         if slug in _SAID_WITHOUT_NUMBERS:
             continue
-        outputs = _Outputs(plan, inputs, text).work_out()
+        outputs = _find_outputs(plan, inputs, text).work_out()
         known.append((slug, {key: v for key, v in outputs.items() if key.endswith(".out")}))
-    right = _Outputs(plan, inputs, solutions[SYNTHESIZER]).work_out()
-    return {"cases": plan, "arrays": inputs, "right": right, "mistakes": known}
+    right = _find_outputs(plan, inputs, solutions[SYNTHESIZER]).work_out()
+    return {"cases": plan, "inputs": inputs, "right": right, "mistakes": known}

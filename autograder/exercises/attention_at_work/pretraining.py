@@ -13,6 +13,7 @@ import numpy as np
 from autograder.exercises.attention_at_work import pretraining_code as code
 from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
 from autograder.exercises.numbers import encode_trial
+from autograder.exercises.trials import judge_safely, list_codes, run_codes, write_program
 from autograder.kernel import wire
 from course_utils.checks.findings import Finding
 from course_utils.checks.pretraining import NAMES, examine, judge
@@ -211,25 +212,12 @@ _DRAWERS = {
 
 # ------------------------------------------------------------------------- asking and judging
 
-_PROGRAM_END = """
-
-def probe(namespace, inputs):
-    functions = {{name: namespace[name] for name in {names!r} if name in namespace}}
-    results = run_trial({name!r}, functions, inputs)
-    return {{
-        key: Unusable(value) if isinstance(value, Problem) else value
-        for key, value in results.items()
-    }}
-"""
 _TRIALS_SOURCE = join_sources("learners_code", "pretraining_trials")
 
 
 def make_namespace(*codes: str) -> dict:
     """Return a namespace as the notebook has it, in which these codes have run."""
-    namespace = {"__name__": "__main__"}  # as in a notebook
-    for text in (code.GIVEN, *codes):
-        exec(compile(text, "<exercise>", "exec"), namespace)
-    return namespace
+    return run_codes({"__name__": "__main__"}, code.GIVEN, *codes)  # named as in a notebook
 
 
 def examine_code(name: str, text: str) -> Finding:
@@ -278,9 +266,7 @@ _NOT_BY_NUMBERS = ("baseline-random", "sampled", "input-changed")
 
 def list_mistakes(name: str) -> Iterator[tuple[str, str]]:
     """Yield (diagnosis, code) of the known mistakes."""
-    for diagnosis, codes in code.MISTAKES[name].items():
-        for text in codes:
-            yield diagnosis, text
+    return list_codes(code.MISTAKES[name])
 
 
 def _list_numbers(name: str, inputs: dict, pieces: tuple[str, ...]) -> Iterator[tuple[str, dict]]:
@@ -313,14 +299,13 @@ def _make_rule(name: str):
             for key, value in values.items()
             if value is not wire.Missing and value is not ...
         }
-        try:
+
+        def find() -> Finding:
             right = _make_right(name, inputs, pieces)
             mistakes = partial(_list_numbers, name, inputs, pieces)
-            finding = judge(name, results, right, mistakes, inputs)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            sentence = "what came back from the kernel is not what its code can give."
-            finding = Finding(False, sentence, "no-answer")
-        return Ruling(float(finding.passed), finding)
+            return judge(name, results, right, mistakes, inputs)
+
+        return judge_safely(find)
 
     return rule
 
@@ -329,7 +314,7 @@ def _make(name: str) -> Exercise:
     return Exercise(
         name=name,
         oracle=code.ORACLES[name],
-        program=_TRIALS_SOURCE + _PROGRAM_END.format(names=(name,), name=name),
+        program=write_program(_TRIALS_SOURCE, (name,), f"run_trial({name!r}, functions, inputs)"),
         rule=_make_rule(name),
         make_inputs=_DRAWERS[name],
         mistakes=tuple(Mistake(diagnosis, text) for diagnosis, text in list_mistakes(name)),

@@ -12,6 +12,7 @@ import numpy as np
 from autograder.exercises.attention_at_work import translation_code as code
 from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
 from autograder.exercises.numbers import encode_trial
+from autograder.exercises.trials import judge_safely, list_codes, run_codes, write_program
 from autograder.kernel import wire
 from course_utils.checks.findings import Finding
 from course_utils.checks.translation import (
@@ -209,16 +210,6 @@ _DRAWERS: dict[str, Callable] = {
 
 # ------------------------------------------------------------------------- asking and judging
 
-_PROGRAM_END = """
-
-def probe(namespace, inputs):
-    functions = {{name: namespace[name] for name in ({name!r},) if name in namespace}}
-    results = run_trial({name!r}, functions, inputs)
-    return {{
-        key: Unusable(value) if isinstance(value, Problem) else value
-        for key, value in results.items()
-    }}
-"""
 _TRIALS_SOURCE = join_sources("learners_code", "pretended_gpu", "translation_trials")
 # Told by what is seen in a trial, not by numbers that could be compared.
 _TOLD_OTHERWISE = {
@@ -231,10 +222,7 @@ _TOLD_OTHERWISE = {
 
 def make_namespace(*codes: str) -> dict:
     """Return a namespace as the notebook has it, in which these codes have run."""
-    namespace = {"__name__": "__main__"}  # as in a notebook
-    for text in (code.GIVEN, *codes):
-        exec(compile(text, "<exercise>", "exec"), namespace)
-    return namespace
+    return run_codes({"__name__": "__main__"}, code.GIVEN, *codes)  # named as in a notebook
 
 
 def examine_code(name: str, text: str) -> Finding:
@@ -263,9 +251,7 @@ def _recall(name: str, inputs: str, text: str) -> dict:
 
 def list_mistakes(name: str) -> Iterator[tuple[str, str]]:
     """Yield (diagnosis, code) of the known mistakes."""
-    for diagnosis, codes in code.MISTAKES[name].items():
-        for text in codes:
-            yield diagnosis, text
+    return list_codes(code.MISTAKES[name])
 
 
 def _list_telling(name: str, work_out: Callable[[str], dict]) -> Iterator[tuple[str, dict]]:
@@ -291,14 +277,13 @@ def _make_rule(name: str):
     def rule(values: dict, inputs: dict, solutions: dict[str, str]) -> Ruling:
         results = {key: value for key, value in values.items() if value is not wire.Missing}
         fitted = _leave_out_biases(inputs, results)
-        try:
+
+        def find() -> Finding:
             work_out = partial(_recall, name, wire.dump(fitted))
             right = work_out(solutions[name])
-            finding = judge(name, results, right, lambda: _list_telling(name, work_out), fitted)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            sentence = "what came back from the kernel is not what its code can give."
-            finding = Finding(False, sentence, "no-answer")
-        return Ruling(float(finding.passed), finding)
+            return judge(name, results, right, lambda: _list_telling(name, work_out), fitted)
+
+        return judge_safely(find)
 
     return rule
 
@@ -307,7 +292,7 @@ def _make(name: str) -> Exercise:
     return Exercise(
         name=name,
         oracle=code.ORACLES[name],
-        program=_TRIALS_SOURCE + _PROGRAM_END.format(name=name),
+        program=write_program(_TRIALS_SOURCE, (name,), f"run_trial({name!r}, functions, inputs)"),
         rule=_make_rule(name),
         make_inputs=lambda rng: _DRAWERS[name](rng, hidden=True),
         mistakes=tuple(Mistake(diagnosis, text) for diagnosis, text in list_mistakes(name)),

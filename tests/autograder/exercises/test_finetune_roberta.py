@@ -108,6 +108,15 @@ def test_no_draw_lets_a_tie_broken_or_a_percentage_pass(seed):
         assert judge("main", text, seed=seed).score == 0.0, text
 
 
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_no_draw_lets_loss_and_accuracy_be_taken_for_each_other(seed):
+    for right, wrong in (
+        ('if validation["accuracy"] > best', 'if validation["loss"] > best'),
+        ('best = validation["accuracy"]', 'best = validation["loss"]'),
+    ):
+        assert judge("main", code.ORACLES["main"].replace(right, wrong), seed=seed).score == 0.0
+
+
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_no_draw_lets_a_rounded_share_or_sorted_texts_pass(seed):
     (rounded,) = code.MISTAKES["compute_accuracy"]["wrong-accuracy"]

@@ -11,7 +11,8 @@ from autograder.exercises import find_exercises
 from autograder.exercises.attention import finetune_roberta
 from autograder.exercises.attention.finetune_roberta_code import ORACLES
 from course_utils.checks import CheckFailed, check, finetuning_trials
-from course_utils.checks.finetuning import NAMES, examine, load_numbers
+from course_utils.checks.answer_numbers import load_answers
+from course_utils.checks.finetuning import NAMES, examine
 from course_utils.checks.finetuning_words import WORDS
 
 EXERCISES = find_exercises("attention.finetune_roberta")
@@ -107,8 +108,8 @@ def test_the_trials_hold_no_training_and_no_evaluation():
 
 
 def test_the_stored_numbers_are_numbers():
-    assert load_numbers()
-    for name, stored in load_numbers().items():
+    assert load_answers("finetuning")
+    for name, stored in load_answers("finetuning").items():
         assert name in NAMES and stored["right"]
         for value in stored["right"].values():
             assert isinstance(value, np.ndarray)

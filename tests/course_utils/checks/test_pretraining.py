@@ -8,7 +8,8 @@ from autograder.blueprint import load_blueprint
 from autograder.course import load_assignment
 from autograder.exercises.attention_at_work import pretraining
 from course_utils.checks import CheckFailed, check
-from course_utils.checks.pretraining import NAMES, load_numbers
+from course_utils.checks.answer_numbers import load_answers
+from course_utils.checks.pretraining import NAMES
 
 SOLUTIONS = load_blueprint(load_assignment("attention_at_work"), "3_pretraining").solutions
 EXERCISES = {exercise.name: exercise for exercise in pretraining.EXERCISES}
@@ -55,6 +56,6 @@ def test_what_the_learner_prints_is_not_shown(capsys):
 
 
 def test_span_corruption_is_stored_without_an_answer():
-    assert load_numbers()["corrupt_span"]["right"] == {}
+    assert load_answers("pretraining")["corrupt_span"]["right"] == {}
     text = resources.files("course_utils.checks").joinpath("pretraining.json").read_text("utf-8")
     assert "def " not in text
