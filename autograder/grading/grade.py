@@ -27,7 +27,7 @@ from autograder.grading.left_out import write_stand_ins
 from autograder.grading.sanitize import sanitize_notebook
 from autograder.grading.second_try import judge_again
 from autograder.intake.restore import Restored
-from autograder.kernel import memory, nursery
+from autograder.kernel import memory, nursery, wire
 from autograder.kernel.isolation import measure_isolation
 from autograder.kernel.session import KernelSession, Run
 
@@ -153,11 +153,7 @@ def _run_and_judge(
     )
 
     def ask(exercise: Exercise, program: str) -> Verdict:
-        points = blueprint.find(f"test_{exercise.name}").points
-        question = Question(
-            blueprint.exercises, exercise.name, points, seed, blueprint.solutions
-        )
-        verdict = _ask(kernel, exercise, program, question, times)
+        verdict = _ask(kernel, exercise, program, blueprint, seed, times)
         return replace(verdict, messages=hidden.strip_messages(verdict.messages))
 
     @cache
@@ -200,13 +196,22 @@ def _run_and_judge(
 
 
 def _ask(
-    kernel: KernelSession, exercise: Exercise, program: str, question: Question, times: Counter[str]
+    kernel: KernelSession,
+    exercise: Exercise,
+    program: str,
+    blueprint: Blueprint,
+    seed: int,
+    times: Counter[str],
 ) -> Verdict:
+    points = blueprint.find(f"test_{exercise.name}").points
     with _stopwatch(times, "judge"):
-        inputs = exercise.draw_inputs(question.seed)
+        inputs = wire.dump(exercise.draw_inputs(seed))
     with _stopwatch(times, "tests"):
         status, reply = kernel.ask(program, inputs, ASK_TIMEOUT)
     with _stopwatch(times, "judge"):
+        question = Question(
+            blueprint.exercises, exercise.name, points, inputs, blueprint.solutions
+        )
         return judge_reply(question, status, reply)
 
 

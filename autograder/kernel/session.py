@@ -124,11 +124,12 @@ class KernelSession:
             self.start_afresh(timeout)
         return result
 
-    def ask(self, program: str, inputs: dict, timeout: float) -> tuple[str, str]:
+    def ask(self, program: str, inputs: str, timeout: float) -> tuple[str, str]:
         """Run a judge's program in the kernel; return a status and the reply, as it came.
 
-        Nothing else comes out: whatever the kernel shows in the meantime is dropped. When time ran
-        out while this process was held up itself, the question is asked once more.
+        `inputs` is what `wire.dump` wrote. Nothing else comes out: whatever the kernel shows in the
+        meantime is dropped. When time ran out while this process was held up itself, the question
+        is asked once more.
         """
         if self._is_used_up():
             return "used up", ""
@@ -138,10 +139,10 @@ class KernelSession:
             status, reply = self._ask(program, inputs, timeout)
         return status, reply
 
-    def _ask(self, program: str, inputs: dict, timeout: float) -> tuple[str, str]:
+    def _ask(self, program: str, inputs: str, timeout: float) -> tuple[str, str]:
         scope = f"_judge_{secrets.token_hex(8)}"
         setup = f"{scope} = {{}}\n__import__('builtins').exec({_WIRE_SOURCE!r}, {scope})"
-        call = f"{scope}['answer']({program!r}, globals(), {wire.dump(inputs)!r})"
+        call = f"{scope}['answer']({program!r}, globals(), {inputs!r})"
         reply: dict = {}
         result = self._execute(setup, timeout, expressions={"answer": call}, reply=reply)
         if result.status in ("timeout", "crashed"):

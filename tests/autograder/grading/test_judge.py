@@ -15,14 +15,14 @@ from autograder.grading import grade
 from autograder.grading.grade import make_output
 from autograder.grading.in_process import grade_here
 from autograder.grading.judge import Verdict, decide
-from autograder.grading.judges import Question
 from autograder.grading.second_try import add_stand_ins, choose_stand_ins, credit, judge_again
 from autograder.kernel import wire
 from course_utils import queries
 from course_utils.checks.findings import Finding
 
 MODULE = "attention.query_crafting"
-SOLUTIONS = load_blueprint(load_assignment("attention"), "2_attention_from_scratch").solutions
+SCRATCH = load_blueprint(load_assignment("attention"), "2_attention_from_scratch")
+SOLUTIONS = SCRATCH.solutions
 EXERCISES = find_exercises(MODULE)
 NAMES = list(EXERCISES)
 MISTAKES = [(name, mistake) for name in NAMES for mistake in EXERCISES[name].mistakes]
@@ -195,7 +195,6 @@ def test_hidden_inputs_are_drawn_from_the_seed_of_the_submission():
     exercise = find_exercises("attention.attention_from_scratch")["attn_softmax"]
     kernel = Asked()
     for seed in (1, 2, 1):
-        question = Question("attention.attention_from_scratch", exercise.name, 2.0, seed, SOLUTIONS)
-        grade._ask(kernel, exercise, exercise.program, question, Counter())
-    one, other, again = (wire.dump(inputs) for inputs in kernel.inputs)
+        grade._ask(kernel, exercise, exercise.program, SCRATCH, seed, Counter())
+    one, other, again = kernel.inputs
     assert one == again and one != other

@@ -5,12 +5,17 @@ import os
 import signal
 import time
 
+import numpy as np
 import pytest
 
 from autograder import budgets
+from autograder.blueprint import load_blueprint, load_blueprints
+from autograder.course import load_assignment
+from autograder.exercises import find_exercises
 from autograder.grading import judges
 from autograder.grading.judges import Question, judge_reply
 from autograder.kernel import nursery, wire
+from tests.conftest import ROOT
 
 pytestmark = [
     pytest.mark.skipif(not nursery.is_possible(), reason="processes cannot be forked here"),
@@ -23,7 +28,7 @@ FLOOD = json.dumps({f"x{number}": SMALL for number in range(170_000)})
 
 @pytest.fixture
 def question(blueprint):
-    return Question("attention.query_crafting", "q_average_all", 2.0, 1, blueprint.solutions)
+    return Question("attention.query_crafting", "q_average_all", 2.0, "{}", blueprint.solutions)
 
 
 def find_judges():
@@ -42,6 +47,38 @@ def test_a_reply_is_judged_elsewhere_and_the_judge_is_used_again(question):
     assert before and os.getpid() not in before
     assert judge_reply(question, "ok", "{}").status == "missing"
     assert find_judges() == before
+
+
+def test_a_reply_is_judged_by_the_inputs_that_were_sent():
+    """Drawn again by another process or processor, they may differ in the last digit."""
+    blueprint = load_blueprint(load_assignment("attention_at_work", ROOT), "1_noise_and_heads")
+    exercise = find_exercises(blueprint.exercises)["copy_query"]
+    drawn = {k: np.nextafter(x, 9) if x.ndim else x for k, x in exercise.draw_inputs(5).items()}
+    namespace = {"np": np}
+    exec(blueprint.solutions["copy_query"], namespace)
+    reply = str(wire.answer(exercise.program, namespace, wire.dump(drawn)))
+    question = Question(
+        blueprint.exercises, "copy_query", 1.0, wire.dump(drawn), blueprint.solutions
+    )
+    verdict = judge_reply(question, "ok", reply)
+    assert verdict.score == 1.0, verdict.messages
+    before = wire.dump(exercise.draw_inputs(5))
+    again = Question(blueprint.exercises, "copy_query", 1.0, before, blueprint.solutions)
+    reply = str(wire.answer(exercise.program, namespace, before))
+    assert judge_reply(again, "ok", reply).messages == verdict.messages
+
+
+@pytest.mark.parametrize("name", ["attention", "attention_at_work"])
+def test_inputs_arrive_at_the_judge_as_they_were_drawn(name):
+    exercises = {}
+    for blueprint in load_blueprints(load_assignment(name, ROOT)).values():
+        exercises |= find_exercises(blueprint.exercises)
+    for exercise in exercises.values():
+        drawn = exercise.draw_inputs(3)
+        arrived = wire.load(wire.dump(drawn))
+        assert arrived.keys() == drawn.keys(), exercise.name
+        for key, value in drawn.items():
+            assert np.array_equal(arrived[key], value, equal_nan=True), (exercise.name, key)
 
 
 def test_a_reply_that_takes_too_long_costs_only_itself(question, monkeypatch):

@@ -38,7 +38,7 @@ def test_the_whole_time_is_counted_and_said():
     with KernelSession(seconds=2) as kernel:
         assert kernel.run("import time; time.sleep(30)", 2).status == "timeout"
         assert kernel.run("1", 30).status == "used up"
-        assert kernel.ask("def probe(n, i): return {'a': 1}", {}, 5) == ("used up", "")
+        assert kernel.ask("def probe(n, i): return {'a': 1}", "{}", 5) == ("used up", "")
 
 
 def test_the_folder_of_the_sockets_is_no_place_for_files():
@@ -258,7 +258,7 @@ def test_a_kernel_gets_back_the_time_that_we_were_held_up(monkeypatch):
     with KernelSession() as kernel:
         monkeypatch.setattr(session, "_receive", receive_late)
         status, reply = kernel.ask(
-            "def probe(n, i):\n    import time\n    time.sleep(0.5)\n    return {'a': 1}", {}, 2
+            "def probe(n, i):\n    import time\n    time.sleep(0.5)\n    return {'a': 1}", "{}", 2
         )
     assert status == "ok" and wire.load(reply)["a"] == 1
 
@@ -277,7 +277,7 @@ def test_a_question_is_asked_again_when_we_were_too_late_for_its_answer(monkeypa
             return status
 
         monkeypatch.setattr(kernel, "_listen", listen_late)
-        status, reply = kernel.ask(count, {}, 5)
+        status, reply = kernel.ask(count, "{}", 5)
     assert status == "ok" and wire.load(reply)["a"] == 2
 
 
@@ -286,7 +286,7 @@ def test_a_fresh_kernel_has_the_cells_and_nothing_of_what_was_asked():
     look = "import builtins\nprint(x, hasattr(builtins, 'planted') or 'planted' in globals())"
     with KernelSession() as kernel:
         assert kernel.run("x = 3\nprint('seen once')", 30).status == "ok"
-        kernel.ask(plant, {}, 30)
+        kernel.ask(plant, "{}", 30)
         assert show(kernel, look) == "3 True"
         kernel.start_afresh(30)
         assert show(kernel, look) == "3 False"

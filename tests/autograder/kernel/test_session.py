@@ -30,7 +30,7 @@ def test_an_error_is_an_error_and_the_kernel_lives(kernel):
 
 def test_the_judge_gets_arrays_and_leaves_no_trace(kernel):
     kernel.run("x = [1.0, 2.0]\nbefore = set(globals())", 30)
-    status, reply = kernel.ask(PROGRAM, {"given": [5]}, 30)
+    status, reply = kernel.ask(PROGRAM, wire.dump({"given": [5]}), 30)
     values = wire.load(reply)
     assert status == "ok" and values["x"].tolist() == [1, 2] and values["given"].tolist() == [5]
     run = kernel.run("[name for name in set(globals()) - before if 'judge' in name]", 30)
@@ -38,8 +38,8 @@ def test_the_judge_gets_arrays_and_leaves_no_trace(kernel):
 
 
 def test_a_probe_that_fails_gives_nothing(kernel):
-    assert kernel.ask("def probe(n, i):\n    raise SystemError", {}, 30) == ("ok", "")
-    assert kernel.ask("not python", {}, 30) == ("ok", "")
+    assert kernel.ask("def probe(n, i):\n    raise SystemError", "{}", 30) == ("ok", "")
+    assert kernel.ask("not python", "{}", 30) == ("ok", "")
 
 
 def test_a_cell_that_hangs_is_stopped_and_the_rest_goes_on(kernel):
