@@ -7,6 +7,8 @@ contracts alone and shares no code with the judge, so that the two can disagree.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from course_utils import queries
@@ -30,6 +32,8 @@ def ask_contract(exercise: str, draws: list[tuple[dict, dict]]) -> str | None:
         return WRONG if max(shares) < _HOPELESS else BETWEEN
     if exercise == "craft_projections":
         return RIGHT if all(find_halves(*draw) == {"c1", "c2"} for draw in draws) else WRONG
+    if exercise in MASKS:
+        return RIGHT if all(MASKS[exercise](*draw) for draw in draws) else WRONG
     return None
 
 
@@ -40,11 +44,16 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
 
 def read_array(value) -> np.ndarray | None:
     """Return numbers as an array, or None where there are none or where they are not finite."""
+    array = read_any_numbers(value)
+    return array if array is not None and np.isfinite(array).all() else None
+
+
+def read_any_numbers(value) -> np.ndarray | None:
+    """Return numbers as an array, infinite ones too, or None where there are none."""
     try:
-        array = np.asarray(value, float)
+        return np.asarray(value, float)
     except (TypeError, ValueError):
         return None
-    return array if np.isfinite(array).all() else None
 
 
 # ----------------------------------------------------------------------------- crafted queries
@@ -186,3 +195,72 @@ def find_halves(values: dict, inputs: dict) -> set[str]:
             if not np.abs(contexts[row] - targets[half]).max() <= _NEAR_CONTEXT:
                 halves.discard(half)
     return halves
+
+
+# -------------------------------------------------------------------------------------- masks
+
+_FORBIDDEN = -1e9  # a finite number instead of -inf may be no higher
+
+
+def is_mask(values: dict, inputs: dict) -> bool:
+    """Say whether masks tell the past and present from the future: as ones, or for their own masking."""
+    sizes = [key.split(".")[0] for key in values if re.fullmatch(r"n\d+\.out", key)]
+    masks = {int(name[1:]): read_any_numbers(values[f"{name}.out"]) for name in sizes}
+    if not masks or values.get("device.device") != 1:
+        return False
+    if any(mask is None or mask.shape != (size, size) for size, mask in masks.items()):
+        return False
+    if all(np.array_equal(mask, np.tril(np.ones_like(mask))) for mask in masks.values()):
+        return True
+    apart = all(
+        not set(mask[_past(mask)].tolist()) & set(mask[~_past(mask)].tolist())
+        for mask in masks.values()
+    )
+    return apart and hides_the_future("pair", values, inputs)
+
+
+def masks_scores(values: dict, inputs: dict) -> bool:
+    """Say whether masking works with masks of one kind: the learner's own, or the course's."""
+    return any(hides_the_future(k, values, inputs) for k in ("pair", "bool", "float", "int"))
+
+
+MASKS = {"make_causal_mask": is_mask, "apply_causal_mask": masks_scores}
+
+
+def hides_the_future(kind: str, values: dict, inputs: dict) -> bool:
+    """Say whether scores of the future are gone in all cases with one kind of mask, and no others."""
+    cases = [key[:-2] for key in inputs if key.startswith(f"{kind}-") and key.endswith(".A")]
+    for case in cases:
+        if f"{case}.device" in values:
+            if values[f"{case}.device"] != 1:
+                return False
+            continue
+        given, found = inputs[f"{case}.A"], read_any_numbers(values.get(f"{case}.out"))
+        if found is None or found.shape != given.shape:
+            return False
+        past = _past(given)
+        if not np.allclose(found[past], given[past]) or (found[~past] > _FORBIDDEN).any():
+            return False
+        if np.isnan(found).any() or not _leaves_alone(case, values, inputs):
+            return False
+        gradient = values.get(f"{case}.grad.A")
+        if gradient is not None:
+            gradient = read_array(gradient)
+            if gradient is None or not np.allclose(gradient[past], inputs[f"{case}.weight"][past]):
+                return False
+    return bool(cases)
+
+
+def _past(array: np.ndarray) -> np.ndarray:
+    """Return where a (..., T, T) array is about keys that a query may see."""
+    return np.broadcast_to(np.tri(*array.shape[-2:], dtype=bool), array.shape)
+
+
+def _leaves_alone(case: str, values: dict, inputs: dict) -> bool:
+    """Say whether scores and mask are as they were; of a mask of the learner's own, 1 says so."""
+    for name in ("A", "mask"):
+        after = values.get(f"{case}.after.{name}")
+        before = inputs.get(f"{case}.{name}", 1.0)
+        if after is not None and not np.array_equal(np.asarray(after, float), before):
+            return False
+    return True

@@ -629,7 +629,7 @@ def collate_fn(cls, batch):
             "text_encoding": encoded, "texts": [e.text for e in batch]}'''),
     ],
     "make_dataloaders": [
-        _loaders(("    return {\n", "    loaders = {\n"), ("    }\n", '    }\n    loaders["train_eval"] = DataLoader(datasets["train"], batch_size, collate_fn=SST2Dataset.collate_fn)\n    return loaders\n')),
+        _loaders(("    return {\n", "    loaders = {\n"), ("    }\n", '    }\n    loaders["checked_after_each_epoch"] = loaders["validation"]\n    return loaders\n')),
         '''
 def make_dataloaders(datasets, batch_size):
     train = DataLoader(datasets["train"], batch_size, True, collate_fn=SST2Dataset.collate_fn)
@@ -701,7 +701,7 @@ def train_one_epoch(model, dataloader, optimizer, epoch):
         losses += loss.tolist()
         hits += (output.logits.argmax(-1) == batch["label_encoding"]).tolist()
         bar.set_postfix(loss=sum(losses) / len(losses))
-    return {"loss": sum(losses) / len(losses), "accuracy": sum(hits) / len(hits), "epoch": epoch}
+    return {"loss": sum(losses) / len(losses), "accuracy": sum(hits) / len(hits), "split": "train"}
 ''',
         '''
 def train_one_epoch(model, dataloader, optimizer, epoch):

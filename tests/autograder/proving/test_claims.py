@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from autograder.exercises import find_exercises
+from autograder.exercises.attention.attention_from_scratch import make_namespace
+from autograder.exercises.attention.attention_from_scratch_code import ORACLES
+from autograder.kernel import wire
 from autograder.proving.claims import Seen, find_claim
 from autograder.proving.claims.cases import CASES
 from autograder.proving.claims.finetuning import FINETUNING
@@ -66,6 +69,62 @@ def test_matrices_are_right_by_both_contexts():
     for matrices, verdict in (((V, np.eye(4), Q), RIGHT), ((np.eye(4),) * 3, WRONG)):
         values = {f"0.{kind}.{i}": m for kind in ("out", "again") for i, m in enumerate(matrices)}
         assert ask_contract("craft_projections", [(values, inputs)]) == verdict
+
+
+def call_masks(name, code):
+    """Return what two mask functions, the right ones or this code in their place, give."""
+    exercise = find_exercises("attention.attention_from_scratch")[name]
+    space = make_namespace(ORACLES["make_causal_mask"], ORACLES["apply_causal_mask"], code)
+    inputs = exercise.draw_inputs(3)
+    reply = wire.answer(exercise.program, space, wire.dump(inputs))
+    return ask_contract(name, [(wire.load(str(reply)), inputs)])
+
+
+@pytest.mark.parametrize(
+    ("mask", "verdict"),
+    [
+        ("torch.ones(n_tok, n_tok, dtype=torch.int8).tril()", RIGHT),
+        ("torch.ones(n_tok, n_tok, device='cpu').tril()", WRONG),
+        ("torch.ones(n_tok, n_tok).triu()", WRONG),
+        ("torch.ones(n_tok, n_tok).tril(-1)", WRONG),
+        ("torch.ones(n_tok, n_tok - 1).tril()", WRONG),
+        ("torch.ones(n_tok, n_tok).tril()[None]", WRONG),
+        ("torch.ones(n_tok, n_tok)", WRONG),
+        ("torch.ones(4, 4).tril()", WRONG),
+    ],
+)
+def test_a_mask_is_right_by_what_it_tells_apart(mask, verdict):
+    code = f"def make_causal_mask(n_tok):\n    return {mask}"
+    assert call_masks("make_causal_mask", code) == verdict
+
+
+def test_a_mask_of_another_kind_is_right_with_its_own_masking():
+    other = "def make_causal_mask(n_tok):\n    return torch.ones(n_tok, n_tok).triu(1)\n\n"
+    masking = (
+        "def apply_causal_mask(mask, A):\n    return A.masked_fill(mask.bool(), float('-inf'))"
+    )
+    assert call_masks("make_causal_mask", other) == WRONG
+    assert call_masks("make_causal_mask", other + masking) == RIGHT
+    assert call_masks("apply_causal_mask", other + masking) == RIGHT
+
+
+@pytest.mark.parametrize(
+    ("masked", "verdict"),
+    [
+        ("torch.where(mask > 0, A, float('-inf'))", RIGHT),
+        ("A + torch.log(mask)", RIGHT),  # not with boolean masks, but with those of ones and zeros
+        ("A - 1e10 * (1 - mask)", RIGHT),
+        ("A - 1e4 * (1 - mask.to(A))", WRONG),
+        ("A.masked_fill_(mask == 0, float('-inf'))", WRONG),
+        ("A.detach().masked_fill(mask == 0, float('-inf')).requires_grad_()", WRONG),
+        ("A.masked_fill(mask > 0, float('-inf'))", WRONG),
+        ("A * mask", WRONG),
+        ("A", WRONG),
+    ],
+)
+def test_masking_is_right_with_one_kind_of_mask(masked, verdict):
+    code = f"def apply_causal_mask(mask, A):\n    return {masked}"
+    assert call_masks("apply_causal_mask", code) == verdict
 
 
 def test_an_exercise_with_one_answer_has_no_such_contract():
