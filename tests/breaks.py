@@ -61,7 +61,7 @@ GUARDS = {
     JUDGES: "grading/test_judges.py",
     "course_utils/checks/attention.py": "exercises/test_attention_from_scratch.py",
     "course_utils/checks/calls.py": "exercises/test_attention_from_scratch.py",
-    "course_utils/checks/comparing.py": "exercises/test_attention_from_scratch.py",
+    "course_utils/checks/comparing.py": "../course_utils/checks/test_comparing.py",
     "course_utils/checks/pretended_gpu.py": "exercises/test_finetune_roberta.py",
     "course_utils/checks/finetuning.py": "exercises/test_finetune_roberta.py",
     "autograder/exercises/attention/finetune_roberta.py": "exercises/test_finetune_roberta.py",
@@ -204,6 +204,7 @@ BREAKS = [
     Break("kernel", "autograder/kernel/nursery.py", "env={k: os.environ[k] for k in KEPT_VARIABLES "
           "+ _TO_FIND_PYTHON if k in os.environ}", "env=os.environ"),
     Break("kernel", "autograder/kernel/nursery.py", "    torch.seed()", "    pass"),
+    Break("kernel", "autograder/kernel/nursery.py", "    numpy.random.seed()", "    pass"),
     # ------------------------------------------------------------------------------- the grades
     Break("grades", GRADES, "part.extra += weight * points", "part.extra += points"),
     Break("grades", GRADES, "round(max(0.0, points), 4)", "round(points, 4)"),

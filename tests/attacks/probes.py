@@ -181,8 +181,10 @@ PROBES = [
           "import os\nfor p in ('/etc/shadow', '/root/.ssh/id_rsa', '/root/.netrc', '~/.netrc', '~/.pypirc', '/etc/sudoers'):\n"
           "    try: open(os.path.expanduser(p)).read(1)\n    except OSError: continue\n    print('LOOT', p)"),
     Probe("logs", "reads the machine's logs",
-          "import os\nfor p in ('/var/log', '/var/lib', '/var/spool', '/home', '/srv', '/mnt'):\n"
-          "    try: found = os.listdir(p)\n    except OSError: continue\n    if found: print('LOOT', p)"),
+          "import os, sys\nway = {*sys.prefix.split('/'), *sys.base_prefix.split('/')}  # Python has to be found\n"
+          "for p in ('/var/log', '/var/lib', '/var/spool', '/home', '/srv', '/mnt'):\n"
+          "    try: found = os.listdir(p)\n    except OSError: continue\n"
+          "    if set(found) - way: print('LOOT', p)"),
     _does("patch-python", "writes into Python's own library", "import os\nopen(os.__file__, 'a').write('#')"),
     _does("patch-torch", "writes into torch", "import torch\nopen(torch.__file__, 'a').write('#')"),
     Probe("start-up-files", "plants files that start by themselves",

@@ -175,19 +175,22 @@ def _find_loot(grading: Path, walled: bool) -> list[str] | None:
 
 def try_all(few: bool) -> dict[str, dict]:
     """Try every level in a process of its own; as root."""
+    if ROOT.is_relative_to("/root"):
+        sys.exit("Another user cannot reach this folder: clone the course outside /root.")
     found = {}
     for name in LEVELS:
         command = [sys.executable, "-m", "tests.attacks.range", "--as", name, "--here"]
         done = subprocess.run(
             command + ["--few"] * few, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
         )
-        lines = done.stdout.splitlines()
-        found[name] = json.loads(lines[-1]) if lines else {"level": "?", "doors": {}}
+        if done.returncode:
+            sys.exit(f"Nothing could be tried as {name!r}, so no table is written; see above.")
+        found[name] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
 def become(level: str) -> None:
-    """Turn this process into the one whose level is to be tried, and start Python anew in it."""
+    """Turn this process into the one whose level is to be tried."""
     user, namespaces = LEVELS[level]
     libc = ctypes.CDLL(None, use_errno=True)
     if user:

@@ -37,11 +37,12 @@ def test_a_kernel_comes_with_its_imports_and_forgets_the_grader():
 
 def test_two_kernels_share_nothing_but_memory():
     with KernelSession() as one, KernelSession() as other:
-        one.run("import random, torch, os\nopen('note', 'w').write('x')", 30)
-        other.run("import random, torch, os", 30)
+        one.run("import random, numpy, torch, os\nopen('note', 'w').write('x')", 30)
+        other.run("import random, numpy, torch, os", 30)
         assert show(other, "os.path.exists('note')") == "False"
-        numbers = [show(k, "(random.random(), torch.rand(1).item())") for k in (one, other)]
-        assert numbers[0] != numbers[1], "forks must not share their random numbers"
+        for draw in ("random.random()", "torch.rand(1).item()", "numpy.random.rand()"):
+            numbers = [show(k, draw) for k in (one, other)]
+            assert numbers[0] != numbers[1], f"forks must not share their random numbers: {draw}"
 
 
 @pytest.mark.parametrize(("patience", "words"), [(0.01, "too busy"), (60, "ended while it was")])

@@ -45,6 +45,8 @@ def test_what_is_not_numbers_comes_back_as_a_word():
         "", "not json", "[1, 2]", "null", "1" * 5, None, 3,
         '{"x": 3}', '{"x": {"kind": "array"}}',
         '{"x": {"kind": "array", "dtype": "object", "shape": [1], "data": "AAAA"}}',
+        '{"x": {"kind": "array", "dtype": "complex64", "shape": [1], "data": "AAAAAAAAAAA="}}',
+        '{"x": {"kind": "array", "dtype": "datetime64[s]", "shape": [1], "data": "AAAAAAAAAAA="}}',
         '{"x": {"kind": "array", "dtype": "float64", "shape": [-1, 4], "data": "AAAA"}}',
         '{"x": {"kind": "array", "dtype": "float64", "shape": [1000000000], "data": "AAAA"}}',
         '{"x": {"kind": "array", "dtype": "float64", "shape": [1], "data": "!"}}',
