@@ -18,14 +18,20 @@ class History:
     tokens: list[int] = field(default_factory=list)  # one per step
     seconds: float = 0.0  # of training, validation left out
     processor_seconds: float = 0.0  # the same on all cores together, where it was measured
-    validations: list[dict] = field(default_factory=list)  # step, perplexity, corpus_perplexity
+    # step, perplexity, corpus_perplexity, and on how many sentences (older records do not say)
+    validations: list[dict] = field(default_factory=list)
     interrupted: bool = False
 
     @property
     def final_loss(self) -> float:
-        """The mean loss of the last 100 steps: one step's depends on its few sentences."""
-        last = self.losses[-100:]
+        """The mean loss of the last steps: that of a single one depends on its few sentences."""
+        last = self.losses[-self.n_final :]
         return sum(last) / len(last) if last else math.nan
+
+    @property
+    def n_final(self) -> int:
+        """Over how many steps `final_loss` is the mean: 100, but no more than a tenth of all."""
+        return max(1, min(100, len(self.losses) // 10))
 
     @property
     def tokens_per_second(self) -> float:
@@ -42,3 +48,9 @@ class History:
     def load(cls, path: str | Path) -> History:
         """Read what `save` wrote."""
         return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
+
+
+def format_time(seconds: float) -> str:
+    """Return minutes and seconds, as in 3:35."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"

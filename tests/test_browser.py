@@ -216,7 +216,7 @@ def test_a_wrong_and_a_right_answer_are_told_apart(page):
         pytest.param(
             "2_attention_from_scratch",
             "Attention from scratch, and a GPT around it",
-            "development perplexity, mean over documents",
+            "development perplexity, mean over sentences",
             4,
             id="2",
             marks=pytest.mark.landing,

@@ -8,7 +8,6 @@ import json
 from nbformat import NotebookNode
 
 import autograder
-from autograder.blueprint import is_kept
 from autograder.course import Course, NotebookPlan
 from course_utils.handing_in.handout import digest
 
@@ -105,7 +104,7 @@ def describe_course(course: Course, releases: dict[str, list[NotebookNode]]) -> 
 
 def _describe_notebook(plan: NotebookPlan, notebook: NotebookNode) -> dict:
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    given = [cell for cell in code if "nbgrader" not in cell.metadata and not is_kept(cell)]
+    given = [cell for cell in code if "nbgrader" not in cell.metadata]
     stubs = [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("solution")]
     return {
         "name": plan.name,

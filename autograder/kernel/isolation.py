@@ -13,14 +13,15 @@ from functools import cache
 from pathlib import Path
 
 from autograder.course import CourseError
-from autograder.kernel import nursery, provisioner
+from autograder.kernel import nursery, provisioner, walls
 from autograder.kernel.session import find_short_folder
 
 SYSTEM = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
 LEVELS = ("process", "fence", "walls")  # from weakest to strongest
 
+READS_THE_COURSE = "read the course's files"
 _ABOUT_FILES = (
-    "read the course's files", "write outside its folder", "empty your files",
+    READS_THE_COURSE, "write outside its folder", "empty your files",
     "change your files' permissions",
 )  # fmt: skip
 
@@ -162,8 +163,18 @@ def measure_isolation() -> Isolation:
         level = "process"
     else:
         level = "fence"
-    same = uid == os.getuid()
-    return Isolation(level, tuple(kernel.walls), holes, warm.facts["in the way"], same)
+    in_the_way = warm.facts["in the way"]
+    if READS_THE_COURSE in holes:
+        in_the_way = find_exposure(Path(__file__).resolve()) or in_the_way
+    return Isolation(level, tuple(kernel.walls), holes, in_the_way, uid == os.getuid())
+
+
+def find_exposure(file: Path) -> str:
+    """Say so when the course itself lies where every kernel has to read, as beside Python."""
+    for folder in (*walls.SYSTEM_FOLDERS, *provisioner.find_visible()):
+        if file.is_relative_to(folder):
+            return f"the course lies in {folder}, which Python needs; put the course somewhere else"
+    return ""
 
 
 def _has_arrived(udp: socket.socket) -> bool:

@@ -37,7 +37,7 @@ _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "arm64": 41, "riscv64": 41, "loonga
                "ppc64le": 203, "s390x": 217}  # fmt: skip
 # prctl(2)
 _PDEATHSIG, _DUMPABLE, _CHILD_SUBREAPER, _NO_NEW_PRIVS = 1, 4, 36, 38
-_SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/opt")
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives")
 _SYSTEM_FILES = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf",
     "/etc/mime.types", "/etc/fonts",
@@ -189,8 +189,8 @@ def _change_root(plan: Plan) -> None:
     # First of all: what may be seen can lie below one of these.
     for name in IN_MEMORY:
         _mount("tmpfs", _make_folder(root / name), "tmpfs", _NOSUID | _NODEV, size)
-    for name in (*_SYSTEM_FOLDERS, *_SYSTEM_FILES, *plan.visible):
-        if os.path.islink(name) and name in _SYSTEM_FOLDERS:
+    for name in (*SYSTEM_FOLDERS, *_SYSTEM_FILES, *plan.visible):
+        if os.path.islink(name) and name in SYSTEM_FOLDERS:
             _place(root, name).symlink_to(os.readlink(name))
         elif os.path.exists(name):
             _bind(name, _make_place(root, name), read_only=True)
@@ -288,7 +288,7 @@ def _restrict_files(plan: Plan) -> list[str]:
     """Keep this process to what it may see, by Landlock; return the walls that stand then."""
     return landlock.restrict(
         _libc,
-        readable=[*_SYSTEM_FOLDERS, *_SYSTEM_FILES, "/proc", *plan.visible],
+        readable=[*SYSTEM_FOLDERS, *_SYSTEM_FILES, "/proc", *plan.visible],
         writable=[plan.folder, plan.channel],
         devices=[f"/dev/{name}" for name in _DEVICES],
     )

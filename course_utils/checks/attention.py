@@ -8,6 +8,8 @@ that computes attention.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from types import CodeType
 
 import numpy as np
 
@@ -39,6 +41,9 @@ _FINITE_REMARK = (
     "minus infinity is low enough everywhere."
 )
 
+# PyTorch's own attention: no shortcut in functions that are to be written from scratch.
+BUILT_IN = ("scaled_dot_product_attention", "MultiheadAttention", "multi_head_attention_forward")
+
 _PAIR_REMARK = (
     "Remark: each of your two mask functions is right by itself, but they do not work together yet: "
     "masking expects another kind of mask than the one you make. self_attention needs them to agree."
@@ -58,7 +63,35 @@ def examine(name: str, function, test: int = 3, **others) -> Finding:
         cases = [case for case in cases if case["group"] != "pair"]
     results = run_cases({**others, name: function}, cases, probes["inputs"])
     results = {key: _to_numbers(value) for key, value in results.items()}
-    return judge(name, cases, results, probes["right"], lambda: probes["mistakes"], Tolerance())
+    finding = judge(name, cases, results, probes["right"], lambda: probes["mistakes"], Tolerance())
+    return _remark_on_borrowing(finding, function) if finding.passed else finding
+
+
+def find_names(function) -> set[str]:
+    """Return the names that a learner's function uses, itself or through others of the notebook."""
+    notebook = getattr(function, "__globals__", {})
+    names, seen, waiting = set(), set(), [getattr(function, "__code__", None)]
+    while waiting:
+        code = waiting.pop()
+        if not isinstance(code, CodeType) or code in seen:
+            continue
+        seen.add(code)
+        waiting += code.co_consts  # functions within functions are among them
+        for name in code.co_names:
+            value = notebook.get(name)
+            names |= {name, str(getattr(value, "__name__", "")), type(value).__name__}
+            if getattr(value, "__globals__", None) is notebook:
+                waiting.append(getattr(value, "__code__", None))
+    return names
+
+
+def _remark_on_borrowing(finding: Finding, function) -> Finding:
+    remarks = tuple(
+        f"Remark: the numbers are right, but rule 3 asks you to build attention yourself, and `{name}` "
+        "is PyTorch's."
+        for name in sorted(find_names(function) & set(BUILT_IN))
+    )
+    return replace(finding, facts=finding.facts + remarks)
 
 
 def judge(

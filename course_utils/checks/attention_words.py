@@ -131,6 +131,10 @@ WORDS = {
     "softmax-over-batch": (
         "your softmax runs over the batch, so unrelated sentences compete with each other."
     ),
+    "softmax-third-from-last": (
+        "your softmax runs over the batch and, once there are heads, over the heads. PyTorch picks these "
+        "by itself when no dimension is named: say which one it should run along."
+    ),
     "softmax-fixed-dimension": (
         "your softmax runs over dimension 2. That is the keys only as long as there are no heads; "
         "count from the end instead."
@@ -285,6 +289,10 @@ WORDS = {
     ),
     "merge-interleaved": (
         "the heads are merged one number at a time, in turn. Each head's numbers belong together."
+    ),
+    "merge-wrong-transpose": (
+        "the shape is right, but the numbers are in the wrong places: the transpose swaps the tokens with "
+        "the numbers of a head, so that the reshape still cuts across tokens."
     ),
     "merge-averaged": "the heads are averaged or summed. They should be laid side by side.",
     "merge-not-merged": "the heads are in the right place, but still in a separate dimension.",

@@ -41,7 +41,7 @@ def _examine_query(name: str, value) -> Finding:
     except (ValueError, RuntimeError):
         return Finding(False, "give three numbers, as a list, array or tensor.", "not-numbers")
     values = queries.make_values().double()
-    _, weights, output = queries.attend(q, queries.make_keys().double(), values)
+    scores, weights, output = queries.attend(q, queries.make_keys().double(), values)
     error = queries.find_error(output, torch.tensor(wanted).double() @ values)
     facts = (
         f"  error {error:.4f} (should be at most {TOLERANCE})",
@@ -49,7 +49,8 @@ def _examine_query(name: str, value) -> Finding:
     )
     if error <= TOLERANCE:
         return Finding(True, f"The output is {goal}.", facts=facts)
-    return Finding(False, f"the output is not {goal} yet.", "wrong-weights", facts)
+    scored = "  scores: " + "  ".join(f"k{i} {float(s):.3f}" for i, s in enumerate(scores))
+    return Finding(False, f"the output is not {goal} yet.", "wrong-weights", (*facts, scored))
 
 
 def _draw(seed: int, tokens: int = _T) -> tuple[torch.Tensor, ...]:

@@ -44,6 +44,11 @@ _PLAIN = {"todo-open", "not-defined", "not-a-function", "returned-none", "not-re
 # What torch says to code that insists on a GPU: builds without CUDA, and with it but no driver.
 _NO_GPU = ("not compiled with cuda", "no nvidia driver", "no cuda gpus")
 _DEVICE_TROUBLE = ("cuda", "expected device", "same device", "meta tensor; no data", "meta device")
+# What torch and Python say to a float where a size belongs.
+_FLOAT_SIZE = ("must be tuple of ints", "'float' object cannot be interpreted as an integer")
+_WHOLE_SIZE = (
+    "A size has to be a whole number: in Python `/` gives a float, and `//` a whole number."
+)
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,8 @@ def _judge_problem(case, problem: str) -> Fault:
         return Fault(case, "view-needs-contiguous", words)
     if kind == "raised" and any(sign in plain for sign in _NO_GPU):
         return Fault(case, "hard-coded-device", words)
+    if kind == "raised" and any(sign in plain for sign in _FLOAT_SIZE):
+        words = f"{end_sentence(words)} {_WHOLE_SIZE}"
     return Fault(case, _PROBLEMS.get(kind, "not-a-tensor"), words)
 
 

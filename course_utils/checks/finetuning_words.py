@@ -158,8 +158,8 @@ WORDS = {
         "there are fewer steps than batches. Each batch should update the weights."
     ),
     "train-mode-forgotten": (
-        "the model is still in evaluation mode while it trains, as the last evaluation left it: "
-        "its dropout is switched off."
+        "the model was in evaluation mode while it was trained, so its dropout was switched off. A "
+        "model keeps the mode that it was last given."
     ),
     "eval-mode-forgotten": (
         "the model is still in training mode while it is evaluated: dropout keeps switching "
@@ -189,6 +189,9 @@ WORDS = {
     ),
     "loss-not-divided": "the loss is a sum. The mean over all examples is asked for.",
     "loss-of-last-batch": "the loss is that of the last batch alone, not of the whole pass.",
+    "loss-divided-by-batches": (
+        "the loss is too large: you multiply by the batch size, but divide by the number of batches."
+    ),
     "loss-divided-twice": (
         "the loss is too small: each batch's loss is already a mean, and it is divided by the number "
         "of examples once more."

@@ -2,10 +2,29 @@
 
 import numpy as np
 
+from course_utils.words import wrap
+
+
+class StillOpen(ValueError):
+    """Something that is needed is still `...`; Jupyter shows the sentence alone."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [wrap(str(self))]
+
 
 def is_open(value) -> bool:
     """Say whether a value is still the `...` that a TODO starts from."""
     return value is ...
+
+
+def require(**needed) -> None:
+    """Raise StillOpen for the first of these that is still `...`, by its name in the notebook."""
+    for name, value in needed.items():
+        if is_open(value):
+            raise StillOpen(
+                f"This needs `{name}`, which is still `...`: its TODO is open. Fill it in, run its "
+                "cell, and then this one again."
+            )
 
 
 def as_array(value) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import math
 import os
 import re
 import shutil
@@ -39,11 +40,13 @@ section + section { break-before: page; }
 h1 { font-size: 16pt; margin: 0 0 .4em; } h2 { font-size: 11pt; margin: 1em 0 .2em; }
 p, ul, ol { margin: .3em 0; } figure { margin: .6em 0; break-inside: avoid; }
 img.figure { max-width: 100%; max-height: 75mm; }
+.given { display: inline-block; width: 49%; vertical-align: top; } .given img.figure { max-height: 55mm; }
 figcaption { font-size: 8.5pt; color: #444; } .open { color: #a00; font-style: italic; }
 table { border-collapse: collapse; font-size: 9pt; } td, th { border: 1px solid #999; padding: 1px 5px; }
 pre, code { font-size: 8.5pt; white-space: pre-wrap; overflow-wrap: anywhere; }
 """
-_WORDS_A_PAGE, _FIGURES_A_PAGE = 550, 3  # to guess where pages cannot be counted
+# To guess where pages cannot be counted. Figures of the notebook's own cells are shown two in a row.
+_WORDS_A_PAGE, _FIGURES_A_PAGE, _GIVEN_A_PAGE = 550, 3, 8
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Part:
     body: str  # HTML
     words: int
     figures: int
+    given: int  # figures of cells that nobody changed
 
 
 @dataclass(frozen=True)
@@ -80,17 +84,22 @@ def make_parts(notebooks: Sequence[StudentNotebook]) -> list[Part]:
         for notebook in notebooks:
             if (notebook.assignment, notebook.name) != (assignment, name):
                 continue
-            pieces, figures, words = [], 0, 0
+            pieces, figures, given, words = [], 0, 0, 0
             for cell in notebook.cells:
                 if cell.role == "answer":
                     pieces.append(_show_answer(cell, notebook))
                     words += len(cell.source.split())
-                elif cell.kind == "code" and (cell.kept or digest(cell.source) not in plan.given):
-                    shown = list(_show_figures(cell))
-                    figures += len(shown)
-                    pieces += shown
+                elif cell.kind == "code":
+                    is_given = digest(cell.source) in plan.given
+                    shown = list(_show_figures(cell)) if cell.kept or not is_given else []
+                    if is_given:
+                        given += len(shown)
+                        pieces += [f'<div class="given">{figure}</div>' for figure in shown]
+                    else:
+                        figures += len(shown)
+                        pieces += shown
             body = f"<section><h1>{html.escape(plan.title)}</h1>{''.join(pieces)}</section>"
-            parts.append(Part(name, plan.title, plan.pages, body, words, figures))
+            parts.append(Part(name, plan.title, plan.pages, body, words, figures, given))
     return parts
 
 
@@ -121,10 +130,12 @@ def make_writeup(notebooks: Sequence[StudentNotebook]) -> WriteUp:
         except (OSError, subprocess.SubprocessError, ValueError):
             pass  # a browser that does not print here: HTML is as good
     guessed = {
-        part.name: -(-(part.words / _WORDS_A_PAGE + part.figures / _FIGURES_A_PAGE) // 1)
+        part.name: part.words / _WORDS_A_PAGE
+        + part.figures / _FIGURES_A_PAGE
+        + part.given / _GIVEN_A_PAGE
         for part in parts
     }
-    pages = {name: max(1, int(count)) for name, count in guessed.items()}
+    pages = {name: max(1, math.ceil(count)) for name, count in guessed.items()}
     return WriteUp(".html", document.encode(), pages, is_guess=True)
 
 

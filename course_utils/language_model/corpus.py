@@ -203,7 +203,7 @@ def make_corpus(name: str, description: str, splits: dict[str, list[Sentence]]) 
     encoded = {split: [vocabulary.encode(s) for s in splits[split]] for split in splits}
     description += (
         f" {len(encoded['train']):,} / {len(encoded['dev']):,} / {len(encoded['test']):,} "
-        f"sentences to train, validate and test; {len(vocabulary):,} words."
+        f"sentences (training / development / test); {len(vocabulary):,} words."
     )
     return Corpus(name, description, vocabulary, **encoded)
 

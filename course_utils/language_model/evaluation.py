@@ -12,7 +12,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from course_utils.history import History
+from course_utils.history import History, format_time
 from course_utils.language_model.corpus import (
     MAX_TOKENS,
     PAD,
@@ -28,6 +28,13 @@ from course_utils.plots.training import plot_comparison
 
 # A change smaller than this, next to the size of what changes, is rounding and not sight.
 ROUNDING = 1e-4
+
+PERPLEXITIES = {  # as a table calls them: a run's own name for each
+    "training perplexity, mean over sentences": "train_perplexity",
+    "development perplexity, mean over sentences": "dev_perplexity",
+    "training perplexity, over all tokens": "train_corpus_perplexity",
+    "development perplexity, over all tokens": "dev_corpus_perplexity",
+}
 
 
 @dataclass
@@ -72,6 +79,10 @@ def measure_positions(
     sentences have there. Train on short sentences (`keep_short`) and measure on longer ones: a
     model whose positions carry over does about as well beyond the training's length as before it.
     """
+    if isinstance(documents, Corpus):
+        raise TypeError(
+            "Which sentences are to be measured? Give one of the corpus's lists, such as corpus.dev."
+        )
     if not documents:
         raise ValueError("There is nothing to measure: the list of sentences is empty.")
     model.eval()
@@ -95,7 +106,11 @@ def keep_short(corpus: Corpus, longest: int) -> Corpus:
     short = [document for document in corpus.train if len(document) <= longest]
     if not short:
         raise ValueError(f"No training sentence has {longest} tokens or fewer.")
-    return replace(corpus, train=short)
+    description = (
+        f"{corpus.description} Of the training sentences only the {len(short):,} with at most "
+        f"{longest} tokens; development and test sentences as before."
+    )
+    return replace(corpus, train=short, description=description)
 
 
 def measure_grammar(corpus: Corpus) -> Measured | None:
@@ -190,7 +205,7 @@ class HeadScores:
                 for layer in range(len(self.previous))
                 for head in range(self.previous.shape[1])
             ),
-            f"(spread evenly     {self.even:15.2f})",
+            f"(an even spread:   {self.even:15.2f})",
         ])  # fmt: skip
 
 
@@ -274,8 +289,15 @@ class Run:
     leak: float  # of the see-the-future probe
     best: dict[str, float] = field(default_factory=dict)  # what a perfect model scores, if known
 
+    def __repr__(self) -> str:
+        return (
+            f"Run({self.name!r}: development perplexity {format_number(self.dev_perplexity)} (mean "
+            f"over sentences), final training loss {self.history.final_loss:.3f}, sees the future: "
+            f"{describe_leak(self.leak)})"
+        )
+
     def save(self, path: str | Path) -> None:
-        """Write everything but the weights to a JSON file."""
+        """Write everything but the parameters to a JSON file."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(self), ensure_ascii=False), encoding="utf-8")
@@ -342,7 +364,7 @@ def make_table(runs: Sequence[Run]) -> str:
     rows: list[tuple[str, list[str]]] = [
         ("training time (min:s)", [format_time(r.history.seconds) for r in runs]),
         ("tokens per second", [f"{r.history.tokens_per_second:,.0f}" for r in runs]),
-        ("weights", [f"{r.n_parameters:,}" for r in runs]),
+        ("parameters", [f"{r.n_parameters:,}" for r in runs]),
         ("final training loss", [f"{r.history.final_loss:.3f}" for r in runs]),
     ]
     sentences = list(runs[0].sentence_losses)
@@ -352,10 +374,10 @@ def make_table(runs: Sequence[Run]) -> str:
         values = [format_number(math.exp(r.sentence_losses[s])) for r in runs]
         rows.append((f"sentence {i}, perplexity", values))
     rows += [
-        ("train perplexity, mean of documents", [format_number(r.train_perplexity) for r in runs]),
-        ("dev perplexity, mean of documents", [format_number(r.dev_perplexity) for r in runs]),
-        ("train perplexity, corpus", [format_number(r.train_corpus_perplexity) for r in runs]),
-        ("dev perplexity, corpus", [format_number(r.dev_corpus_perplexity) for r in runs]),
+        *(
+            (label, [format_number(getattr(run, name)) for run in runs])
+            for label, name in PERPLEXITIES.items()
+        ),
         ("sees the future", [describe_leak(r.leak) for r in runs]),
     ]
     lines = ["| | " + " | ".join(r.name for r in runs) + " |", "|---|" + "---:|" * len(runs)]
@@ -364,9 +386,10 @@ def make_table(runs: Sequence[Run]) -> str:
         lines += [
             "",
             f"The grammar that wrote the development sentences scores {runs[0].best['perplexity']:.2f} "
-            f"(mean of documents) and {runs[0].best['corpus_perplexity']:.2f} (corpus) on them. A model "
-            "that is far below this sees the future.",
+            f"(mean over sentences) and {runs[0].best['corpus_perplexity']:.2f} (over all tokens) on "
+            "them. A model that is far below this sees the future.",
         ]
+    lines += ["", f"Final training loss: {describe_final(runs)}."]
     lines += ["", "Sentences:", ""]
     lines += [f"{i}. {sentence}" for i, sentence in enumerate(sentences, start=1)]
     for run in runs:
@@ -374,6 +397,15 @@ def make_table(runs: Sequence[Run]) -> str:
         # In code marks, or Markdown would take <START> for a tag of its own.
         lines += [f"{i}. `{sample}`" for i, sample in enumerate(run.samples, start=1)]
     return "\n".join(lines) + "\n"
+
+
+def describe_final(runs: Sequence[Run]) -> str:
+    """Say over how many steps the final training losses are means."""
+    steps = dict.fromkeys(run.history.n_final for run in runs)
+    if len(steps) == 1:
+        return f"the mean of each run's last {next(iter(steps))} steps"
+    last = ", ".join(f"{run.history.n_final} ({run.name})" for run in runs)
+    return f"the mean of each run's last steps: {last}"
 
 
 def describe_leak(leak: float) -> str:
@@ -384,12 +416,6 @@ def describe_leak(leak: float) -> str:
 def format_number(value: float) -> str:
     """Return a perplexity with two decimals when small, one when large."""
     return f"{value:.2f}" if value < 100 else f"{value:,.1f}"
-
-
-def format_time(seconds: float) -> str:
-    """Return minutes and seconds, as in 3:35."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d}"
 
 
 def find_device(model: GPT) -> torch.device:

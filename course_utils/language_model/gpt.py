@@ -7,8 +7,8 @@ Three pieces come in as arguments, so that an experiment swaps one and keeps the
     positions     what tells the model where each token stands
 
 One rule holds for all three: *a function is used as it is; a class is built by the model, and what
-it builds is then used like the function*. So a piece with weights of its own is a class, and each
-layer gets its own weights:
+it builds is then used like the function*. So a piece with parameters of its own is a class, and each
+layer gets its own parameters:
 
     piece         called as                                     a class is built as
     attention     f(Q, K, V, n_heads=, causal=) -> (B, T, C)    Class(n_embd, n_heads), once per layer
@@ -189,7 +189,7 @@ class GPT(nn.Module):
         return losses
 
     def count_parameters(self) -> int:
-        """Count the weights, without those of the output layer (as GPTs are usually counted)."""
+        """Count the parameters, without those of the output layer (as GPTs are usually counted)."""
         return sum(p.numel() for p in self.parameters()) - self.output.weight.numel()
 
 

@@ -6,6 +6,8 @@ import math
 import random
 from collections.abc import Mapping
 
+from torch import Tensor
+
 from course_utils.language_model.corpus import Corpus, make_corpus
 from course_utils.language_model.evaluation import HeadScores
 from course_utils.words import say
@@ -16,7 +18,7 @@ ECHO_WORDS = (
 )  # fmt: skip
 ECHO_LENGTH = 14  # words in a sentence
 REPEATS = 0.7  # how often a word repeats the one two places back
-CLOSE = 0.02  # two heads whose weights differ by no more than this do the job equally well
+CLOSE = 2  # hundredths: heads whose weights, as shown, differ by no more do the job equally well
 
 JOBS = {"the token before": "previous", "same word earlier": "same_word"}
 
@@ -76,11 +78,26 @@ def check_heads(scores: HeadScores, found: Mapping[str, tuple[int, int]]) -> Non
                 f"layers go from 0 to {n_layers - 1}, heads from 0 to {n_heads - 1}."
             )
             continue
-        mine, most = weights[layer, head].item(), weights.max().item()
-        if most - mine <= CLOSE:
-            print(f"{job}: ✔ layer {layer}, head {head} puts {mine:.2f} there, on average.")
-        else:
-            say(
-                f"{job}: ✘ layer {layer}, head {head} puts {mine:.2f} there, on average; another "
-                f"head puts {most:.2f}. Look at a few more sentences."
-            )
+        say(f"{job}: {judge_head(weights, layer, head)}")
+
+
+def judge_head(weights: Tensor, layer: int, head: int) -> str:
+    """Say whether a head puts most weight, by the numbers as they are shown.  weights (layers, heads)"""
+    shown = (100 * weights).round().int()  # hundredths
+    mine, most = int(shown[layer, head]), int(shown.max())
+    n_close = int((shown >= most - CLOSE).sum())
+    words = f"layer {layer}, head {head} puts {mine / 100:.2f} there, on average"
+    if mine < most - CLOSE:
+        return f"✘ {words}; another head puts {most / 100:.2f}. Look at a few more sentences."
+    if n_close == 1:
+        return f"✔ {words}, and stands out: no other head is close."
+    best = divmod(int(weights.argmax()), weights.shape[1])
+    if mine == most:
+        verdict = f"✔ {words}, and none puts more."
+    else:
+        verdict = f"≈ {words}, close to the best, {best} with {most / 100:.2f}."
+    n_heads = weights.numel()
+    end = ": no head stands out." if n_close > n_heads / 2 else "."
+    return (
+        f"{verdict} {n_close} of the {n_heads} heads lie within {CLOSE / 100:.2f} of the best{end}"
+    )

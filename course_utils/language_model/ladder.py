@@ -7,7 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+import torch
+from torch import Tensor
+
 from course_utils.language_model.corpus import Corpus
+from course_utils.words import say
 
 SMOOTHING = 1.0  # how many sightings the next simpler model's guess counts for
 
@@ -46,6 +50,22 @@ def measure_counts(corpus: Corpus) -> dict[str, float]:
     for name in ("unigram", "bigram"):
         losses[name] /= n_tokens
     return losses
+
+
+def fits_rung(out, values: Tensor) -> bool:
+    """Say whether an attention that is switched off gave each token its own value, or a TODO is open.
+
+    Anything else would make a rung that looks plausible and means something else.
+    """
+    if out is ...:
+        return False
+    if isinstance(out, Tensor) and out.shape == values.shape and torch.equal(out, values):
+        return True
+    say(
+        "The rung without attention is left out: what comes back there is not each token's own "
+        "value, as it went in."
+    )
+    return False
 
 
 def show_ladder(rungs: Mapping[str, float], widest: int = 24) -> str:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from course_utils.language_model.corpus import START, Corpus, pad_batch
 from course_utils.language_model.gpt import GPT
+from course_utils.words import say
 
 OVERFIT_SENTENCES = 8
 OVERFIT_STEPS = 60
@@ -37,6 +38,7 @@ def check_model(model: GPT) -> None:
 
     Runs every layer on a short batch and on a single token, as sampling will.
     """
+    warn_of_sharing(model)
     device = next(model.parameters()).device
     for shape in ((2, 7), (1, 1)):
         tokens = torch.full(shape, START, device=device)  # (B, T)
@@ -47,9 +49,28 @@ def check_model(model: GPT) -> None:
                 for name, value in zip("QKV", (Q, K, V), strict=True):
                     check_output(value, x, f"The projection for {name}", layer)
                 out = block.attend(Q, K, V)
-                check_output(out, V, "self_attention", layer)
+                check_output(out, V, name_attention(block.attention), layer)
                 x = block(x)
         check_reached(x, model)
+
+
+def name_attention(attention) -> str:
+    """Return what the learner calls an attention: a function's name, or that of its class."""
+    name = getattr(attention, "__name__", type(attention).__name__)
+    return "The attention" if name == "<lambda>" else name
+
+
+def warn_of_sharing(model: GPT) -> None:
+    """Say so when one module with parameters, built beforehand, serves all layers."""
+    first, *others = (block.attention for block in model.blocks)
+    if not others or not isinstance(first, nn.Module) or not list(first.parameters()):
+        return
+    if all(attention is first for attention in others):
+        name = type(first).__name__
+        say(
+            f"Mind that all {len(model.blocks)} layers share the parameters of one {name}, because it "
+            f"was built before the model: pass the class, {name}, and each layer has its own."
+        )
 
 
 def check_output(out, like: Tensor, what: str, layer: int) -> None:
@@ -79,7 +100,7 @@ def check_output(out, like: Tensor, what: str, layer: int) -> None:
 
 
 def check_reached(out: Tensor, model: GPT) -> None:
-    """Raise a `ContractError` if the output depends on weights that are not the model's.
+    """Raise a `ContractError` if the output depends on parameters that are not the model's.
 
     A function that uses an `nn.Linear` from outside would run, but that layer would not train.
     """
@@ -94,7 +115,7 @@ def check_reached(out: Tensor, model: GPT) -> None:
         weight = getattr(node, "variable", None)  # where a path ends at a weight
         if weight is not None and id(weight) not in known:
             raise ContractError(
-                f"The model uses a weight of shape {tuple(weight.shape)} that it does not hold, "
+                f"The model uses a parameter of shape {tuple(weight.shape)} that it does not hold, "
                 "so it would not be trained: make the piece that uses it an nn.Module class and "
                 "pass the class."
             )
@@ -109,7 +130,7 @@ def check_first_loss(model: GPT, corpus: Corpus) -> tuple[float, float]:
         raise ContractError(
             f"Before any training the loss is {first:.2f}; a model that knows nothing should be "
             f"close to ln(vocabulary) = {expected:.2f}. Was it trained before, or are its first "
-            "weights very large?"
+            "parameters very large?"
         )
     return first, expected
 

@@ -52,7 +52,7 @@ TOKENS_PER_SECOND = 9_600  # on two quiet cores, with a vocabulary of some 26,00
 # on two quiet cores (37,000 on our own corpus, 9,600 on lm1b), and go up to what runs on a busy machine
 # took (docs/experiments.md); those on a GPU are a guess.
 PROFILES = {
-    "quick": Profile(4_000, {"own": "about 0.1", "lm1b": "about 0.2"}, {"own": 5.1, "lm1b": 7.4}),
+    "quick": Profile(4_000, {"own": "about 0.1", "lm1b": "about 0.2"}, {"own": 4.5, "lm1b": 6.9}),
     "laptop": Profile(
         None, {"own": "about 2 to 8", "lm1b": "about 3 to 20"}, {"own": 1.3, "lm1b": 5.8}
     ),
@@ -154,6 +154,7 @@ def train(model: GPT, corpus: Corpus, settings: Settings | None = None) -> Histo
                         "step": step,
                         "perplexity": measured.mean_perplexity,
                         "corpus_perplexity": measured.corpus_perplexity,
+                        "sentences": len(measured.losses),
                     }
                 )
             curve.update(history)

@@ -28,7 +28,7 @@ def plot_scores(scores, words: Sequence[str] = (), title: str = "scores") -> Pic
     hidden = sum(int(np.isneginf(table).sum()) for table in tables)
     said = f"The {title}: {_count_tables(tables)}, from {limits[0]:.2f} to {limits[1]:.2f}"
     said += f"; {hidden} of them are minus infinity." if hidden else "."
-    return Picture(draw, f"{said} {_describe_best(tables[0], words)}", _size(tables))
+    return Picture(draw, f"{said} {_describe_first(tables, words)}", _size(tables))
 
 
 def plot_weights(weights, words: Sequence[str] = (), title: str = "weights") -> Picture:
@@ -44,7 +44,7 @@ def plot_weights(weights, words: Sequence[str] = (), title: str = "weights") -> 
         said = "Every row sums to 1."
     else:
         said = f"The rows sum to between {sums.min():.2f} and {sums.max():.2f}, not to 1."
-    return Picture(draw, f"The {title}: {said} {_describe_best(tables[0], words)}", _size(tables))
+    return Picture(draw, f"The {title}: {said} {_describe_first(tables, words)}", _size(tables))
 
 
 def plot_side_by_side(tables: Mapping[str, object], words: Sequence[str] = ()) -> Picture:
@@ -57,7 +57,7 @@ def plot_side_by_side(tables: Mapping[str, object], words: Sequence[str] = ()) -
 
     largest = "; ".join(
         f"{name}: the largest weight of a row is {table.max(axis=-1).mean():.2f} on average, "
-        f"{'something' if np.triu(table, 1).any() else 'nothing'} lies above the diagonal"
+        f"{'some' if np.triu(table, 1).any() else 'no'} weight lies above the diagonal"
         for name, table in shown.items()
     )
     return Picture(draw, f"{largest}.", _size(list(shown.values())))
@@ -234,6 +234,12 @@ def _name_tokens(words: Sequence[str], count: int) -> list[str]:
 def _count_tables(tables) -> str:
     size = f"{tables[0].shape[0]} by {tables[0].shape[1]}"
     return f"{len(tables)} heads, each {size}" if len(tables) > 1 else size
+
+
+def _describe_first(tables, words: Sequence[str]) -> str:
+    """Say where the last row is highest, and in which head if there are several."""
+    best = _describe_best(tables[0], words)
+    return f"Head 0: {best[0].lower()}{best[1:]}" if len(tables) > 1 and best else best
 
 
 def _describe_best(table: np.ndarray, words: Sequence[str]) -> str:

@@ -44,3 +44,21 @@ class Picture:
             "text/plain": self.words,
             "text/html": f'<figure style="margin:0">{picture}<figcaption>{words}</figcaption></figure>',
         }
+
+
+def nothing_yet(what: str) -> Picture:
+    """Return what stands in place of a figure while what it needs is still `...`."""
+    return _say_only(
+        f"waiting for {what}", f"There is nothing to draw yet: this figure needs {what}."
+    )
+
+
+def nothing_to_draw(why: str) -> Picture:
+    """Return what stands in place of a figure that cannot be drawn of what it was given."""
+    return _say_only("nothing to draw", f"There is nothing to draw: {why}")
+
+
+def _say_only(short: str, words: str) -> Picture:
+    return Picture(
+        lambda figure: figure.text(0.5, 0.5, short, ha="center", va="center"), words, size=(5, 1)
+    )

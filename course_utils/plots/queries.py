@@ -12,13 +12,14 @@ from itertools import pairwise
 import numpy as np
 
 from course_utils import queries
-from course_utils.checks.values import as_array, is_open
-from course_utils.plots.picture import COLOURS, Picture
+from course_utils.checks.values import as_array, describe_shape, is_open
+from course_utils.plots.picture import COLOURS, Picture, nothing_to_draw, nothing_yet
 from course_utils.plots.sliders import find_widgets
 
 _QUERY_COLOUR = "#b3341f"
 _KEY_COLOUR = "#1f3a6b"
 _BAR_COLOUR = "#5b6f9c"
+_EARLIER = "your query from 1.3.2"
 _MARKS = ("o", "s", "^", "D")  # each key has a mark of its own, so colour never stands alone
 
 
@@ -28,6 +29,8 @@ _MARKS = ("o", "s", "^", "D")  # each key has a mark of its own, so colour never
 def plot_steps(q, keys=None, values=None) -> Picture:
     """Picture the three steps of attention, scores, weights and output, for one query or more."""
     keys, values = _world(keys, values)
+    if problem := _find_problem(q, width=keys.shape[1], rows=None):
+        return problem
     scores, weights, output = _attend(q, keys, values)
     names = [f"v{i}" for i in range(len(values))]
 
@@ -53,6 +56,8 @@ def plot_steps(q, keys=None, values=None) -> Picture:
 
 def plot_dial(q) -> Picture:
     """Picture every key at its true angle to the query, and the scores that follow from it."""
+    if problem := _find_problem(q):
+        return problem
     keys, _ = _world(None, None)
     query = _as_rows(q)[0]
 
@@ -66,11 +71,11 @@ def plot_dial(q) -> Picture:
 
 def plot_target(q, target, keys=None, values=None, name: str = "yours") -> Picture:
     """Picture what your query gives beside what is asked for, number by number."""
-    if is_open(q):
-        return _nothing_yet("your query")
     keys, values = _world(keys, values)
-    _, _, output = _attend(q, keys, values)
     target = _as_rows(target)
+    if problem := _find_problem(q, width=keys.shape[1], rows=len(target)):
+        return problem
+    _, _, output = _attend(q, keys, values)
 
     def draw(figure):
         left, right = figure.subplots(1, 2, sharey=True)
@@ -86,6 +91,8 @@ def plot_target(q, target, keys=None, values=None, name: str = "yours") -> Pictu
 
 def plot_lengths(direction, lengths: Sequence[float] = (0, 1, 3, 10)) -> Picture:
     """Picture how the weights change when the same query gets longer."""
+    if problem := _find_problem(direction):
+        return problem
     keys, values = _world(None, None)
     direction = _as_rows(direction)[0]
     direction = direction / np.linalg.norm(direction)
@@ -107,6 +114,8 @@ def plot_lengths(direction, lengths: Sequence[float] = (0, 1, 3, 10)) -> Picture
 
 def plot_query(q) -> Picture:
     """Picture a query among the keys, its scores, and the weights it produces."""
+    if problem := _find_problem(q):
+        return problem
     keys, values = _world(None, None)
     query = _as_rows(q)[0]
     _, weights, output = _attend(query, keys, values)
@@ -127,8 +136,8 @@ def plot_query(q) -> Picture:
 
 def plot_error(q, target) -> Picture:
     """Picture the error as the query keeps its direction and its length changes."""
-    if is_open(q):
-        return _nothing_yet("your query")
+    if problem := _find_problem(q):
+        return problem
     keys, values = _world(None, None)
     query, target = _as_rows(q)[0], _as_rows(target)[0]
     length = float(np.linalg.norm(query))
@@ -167,8 +176,8 @@ def plot_error(q, target) -> Picture:
 
 def plot_key(k2, query) -> Picture:
     """Picture what one query gives when only the third key is replaced: scores and weights."""
-    if is_open(k2) or is_open(query):
-        return _nothing_yet("your query from 1.3.2" if is_open(query) else "your new key")
+    if problem := _find_problem(query, _EARLIER) or _find_problem(k2, "your new key"):
+        return problem
     before, values = _world(None, None)
     keys, query = before.copy(), _as_rows(query)[0]
     keys[2] = _as_rows(k2)[0]
@@ -214,14 +223,16 @@ def explore_query():
 
 def explore_key(query):
     """Return sliders for the third key, with what it does to the weights; or a still picture."""
+    if problem := _find_problem(query, _EARLIER):
+        return problem
     start = tuple(float(number) for number in _world(None, None)[0][2])
-    if is_open(query):
-        return _nothing_yet("your query from 1.3.2")
     return _explore(lambda k2: plot_key(k2, query), "k2", start, 1.5, 0.01)
 
 
 def turn_arrows(q=None):
     """Return keys and query as arrows in space, with sliders that turn them; else the dial."""
+    if q is not None and (problem := _find_problem(q)):
+        return problem
     query = None if q is None else _as_rows(q)[0]
     still = plot_dial(q if q is not None else (1.0, 0.0, 0.0))
     widgets = find_widgets()
@@ -264,14 +275,6 @@ def _explore(plot, name: str, start, limit: float, step: float):
         lambda x, y, z: display(plot((x, y, z))), dict(zip("xyz", sliders, strict=True))
     )
     return widgets.VBox([widgets.HBox(sliders), panel])
-
-
-def _nothing_yet(what: str) -> Picture:
-    return Picture(
-        lambda figure: figure.text(0.5, 0.5, f"waiting for {what}", ha="center"),
-        f"There is nothing to draw yet: this figure needs {what}.",
-        size=(5, 1),
-    )
 
 
 # ------------------------------------------------------------------------------- drawing
@@ -410,6 +413,28 @@ def _describe_angles(keys, query) -> str:
         )
         + "."
     )
+
+
+def _find_problem(value, what: str = "your query", width: int = 3, rows: int | None = 1):
+    """Return a picture that says why nothing can be drawn of a value; None where something can.
+
+    A value is `rows` rows of `width` numbers (any number of rows if that is None).
+    """
+    if is_open(value):
+        return nothing_yet(what)
+    try:
+        array = as_array(value)
+    except ValueError as problem:
+        return nothing_to_draw(f"{what} should hold numbers: {problem}.")
+    table = np.atleast_2d(array)
+    if table.shape != (rows or len(table), width):
+        wanted = f"({width},)" if rows == 1 else f"({rows or 'n'}, {width})"
+        return nothing_to_draw(
+            f"{what} has shape {describe_shape(array)}, but it must have shape {wanted}."
+        )
+    if not np.isfinite(array).all():
+        return nothing_to_draw(f"{what} contains NaN or infinity.")
+    return None
 
 
 def _world(keys, values):

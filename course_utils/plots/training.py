@@ -16,11 +16,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from torch import Tensor
 
 from course_utils import runtime
-from course_utils.history import History
+from course_utils.history import History, format_time
 from course_utils.plots.sliders import find_widgets
 from course_utils.words import say
 
@@ -33,10 +33,11 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))  # so that colour is ne
 WEIGHT_SCALE = PowerNorm(0.5, vmin=0, vmax=1)
 FEW = 5  # lines that dashes and colours can tell apart
 SMOOTH = 50  # steps that a drawn loss is averaged over
+LABELS = 10.5  # the size of tokens along an axis: a notebook shows wide figures smaller
 
 
 def plot_losses(histories: Mapping[str, History], entropy: float | None = None) -> Figure:
-    """Draw the training loss of each run and its loss on validation sentences.
+    """Draw the training loss of each run and its loss on development sentences.
 
     histories: {name: History}; entropy: where known, the loss below which no model gets that sees
     only the past.
@@ -55,7 +56,7 @@ def draw_losses(axes: Axes, histories: Mapping[str, History], entropy: float | N
         steps = [v["step"] for v in history.validations]
         losses = [math.log(v["corpus_perplexity"]) for v in history.validations]
         marker = "osD^v<>P*X"[i % 10]
-        axes.plot(steps, losses, marker, color=colour, ms=5, label=f"{name}, validation")
+        axes.plot(steps, losses, marker, color=colour, ms=5, label=f"{name}, development")
     if entropy is not None:
         label = f"best possible, seeing only the past: {entropy:.2f}"
         axes.axhline(entropy, color="black", linewidth=0.8, label=label)
@@ -71,11 +72,11 @@ def describe_losses(histories: Mapping[str, History], entropy: float | None = No
             parts.append(f"{name}: no step yet")
             continue
         words = (
-            f"{name}: loss {history.losses[0]:.2f} at first, {history.final_loss:.2f} at the end"
+            f"{name}: loss {history.losses[0]:.2f} at first, {history.final_loss:.2f} at the end "
+            f"(mean of the last {history.n_final} steps)"
         )
         if history.validations:
-            last = history.validations[-1]
-            words += f", validation perplexity {last['corpus_perplexity']:.1f}"
+            words += f", {_describe_validation(history.validations[-1])}"
         parts.append(words + (" (interrupted)" if history.interrupted else ""))
     if entropy is not None:
         parts.append(
@@ -85,23 +86,28 @@ def describe_losses(histories: Mapping[str, History], entropy: float | None = No
     return "; ".join(parts) + "."
 
 
+def _describe_validation(last: Mapping[str, float]) -> str:
+    n = f" of the first {last['sentences']:,} sentences" if "sentences" in last else ""
+    return f"development perplexity {last['corpus_perplexity']:.1f} (over all tokens{n})"
+
+
 def plot_attention(weights: Tensor, words: Sequence[str], title: str = "") -> Figure:
     """Draw one layer's weights, one panel per head: rows look at columns.
 
     weights (n_heads, T, T), words: the T tokens
     """
     n_heads, T, _ = weights.shape
-    size = max(2.8, 0.2 * T + 1)
+    size = max(2.8, 0.2 * T + 1) if n_heads > 1 else max(4.0, 0.27 * T + 1)
     figure, panels = plt.subplots(
         1, n_heads, figsize=(size * n_heads, size + 0.6), squeeze=False, layout="constrained"
     )
     for h, axes in enumerate(panels[0]):
         image = axes.imshow(weights[h].numpy(), cmap=COLOURS, norm=WEIGHT_SCALE)
         axes.set_title(f"head {h}" if n_heads > 1 else "")
-        axes.set_xticks(range(T), words, rotation=90, fontsize=7)
-        axes.set_yticks(range(T), words if h == 0 else [""] * T, fontsize=7)
-        axes.set_xlabel("looked at (key)")
-    panels[0][0].set_ylabel("looking (query)")
+        axes.set_xticks(range(T), words, rotation=90, fontsize=LABELS)
+        axes.set_yticks(range(T), words if h == 0 else [""] * T, fontsize=LABELS)
+        axes.set_xlabel("key (looked at)")
+    panels[0][0].set_ylabel("query (looking)")
     figure.colorbar(image, ax=panels[0].tolist(), label="weight (square-root scale)", shrink=0.8)
     figure.suptitle(title)
     return finish(figure, describe_attention(weights, words))
@@ -121,11 +127,11 @@ def plot_all_heads(maps: Tensor, words: Sequence[str]) -> Figure:
     for layer, head in np.ndindex(n_layers, n_heads):
         axes = panels[layer][head]
         image = axes.imshow(maps[layer, head].numpy(), cmap=COLOURS, norm=WEIGHT_SCALE)
-        axes.set_title(f"layer {layer}, head {head}", fontsize=9)
-        axes.set_xticks(range(T), words, rotation=90, fontsize=7)
-        axes.set_yticks(range(T), words, fontsize=7)
-    figure.supxlabel("looked at (key)")
-    figure.supylabel("looking (query)")
+        axes.set_title(f"layer {layer}, head {head}", fontsize=13)
+        axes.set_xticks(range(T), words, rotation=90, fontsize=LABELS)
+        axes.set_yticks(range(T), words, fontsize=LABELS)
+    figure.supxlabel("key (looked at)")
+    figure.supylabel("query (looking)")
     figure.colorbar(
         image, ax=panels.ravel().tolist(), label="weight (square-root scale)", shrink=0.6
     )
@@ -211,8 +217,8 @@ def plot_leak(probe: FutureProbe, words: Sequence[str]) -> Figure:
     axes.plot(columns, rows, "x", color="white", ms=6, mew=2)
     axes.plot(columns, rows, "x", color="black", ms=5, mew=0.8)
     axes.plot([-0.5, T - 0.5], [-0.5, T - 0.5], color="white", lw=1)
-    axes.set_xticks(range(T), words, rotation=90, fontsize=7)
-    axes.set_yticks(range(T), words, fontsize=7)
+    axes.set_xticks(range(T), words, rotation=90, fontsize=LABELS)
+    axes.set_yticks(range(T), words, fontsize=LABELS)
     axes.set(xlabel="token that was changed", ylabel="output that was watched")
     axes.set_title("sees the future: ×" if probe.sees_future else "does not see the future")
     figure.colorbar(image, label="relative change of the output", shrink=0.8)
@@ -236,20 +242,22 @@ def plot_comparison(runs: Sequence[Run]) -> Figure:
 
     places = np.arange(len(runs))
     for shift, values, colour, hatch, label in (
-        (-0.2, [r.train_perplexity for r in runs], COLOURS(0.2), "", "train"),
-        (0.2, [r.dev_perplexity for r in runs], COLOURS(0.8), "//", "dev"),
+        (-0.2, [r.train_perplexity for r in runs], COLOURS(0.2), "", "training"),
+        (0.2, [r.dev_perplexity for r in runs], COLOURS(0.8), "//", "development"),
     ):
         drawn = bars.barh(places + shift, values, 0.4, color=colour, hatch=hatch, label=label)
         bars.bar_label(drawn, fmt="%.4g", padding=2, fontsize=8)
     bars.set_yticks(places, labels)
-    bars.set(xlabel="mean of exp(document loss)", title="perplexity")
+    bars.set(xlabel="mean over sentences", title="perplexity")
     bars.margins(x=0.15)
     bars.legend(fontsize="small", ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.14))
 
-    drawn = times.barh(places, [r.history.seconds / 60 for r in runs], 0.6, color=COLOURS(0.5))
-    times.bar_label(drawn, fmt="%.1f", padding=2, fontsize=8)
+    drawn = times.barh(places, [r.history.seconds for r in runs], 0.6, color=COLOURS(0.5))
+    times.bar_label(drawn, fmt=format_time, padding=2, fontsize=8)
+    times.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 3, 6, 10], integer=True))
+    times.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: format_time(seconds)))
     times.set_yticks(places, [""] * len(runs))
-    times.set(xlabel="minutes", title="training time")
+    times.set(xlabel="min:s", title="training time")
     times.margins(x=0.15)
     for axes in (bars, times):
         axes.invert_yaxis()
@@ -259,9 +267,9 @@ def plot_comparison(runs: Sequence[Run]) -> Figure:
 def describe_comparison(runs: Sequence[Run]) -> str:
     """Say what `plot_comparison` shows."""
     parts = [
-        f"{run.name}: final loss {run.history.final_loss:.2f}, perplexity "
+        f"{run.name}: final loss {run.history.final_loss:.2f}, perplexity (mean over sentences) "
         f"{run.train_perplexity:.1f} on training and {run.dev_perplexity:.1f} on development "
-        f"sentences, {run.history.seconds / 60:.1f} minutes"
+        f"sentences, {format_time(run.history.seconds)} min"
         for run in runs
     ]
     return "; ".join(parts) + "."

@@ -17,6 +17,7 @@ import torch
 from torch.utils.data import DataLoader, RandomSampler, Sampler
 
 from course_utils import runtime
+from course_utils.checks.values import require
 from course_utils.sentiment.resuming import Main
 from course_utils.sentiment.sources import Settings
 from course_utils.words import say
@@ -117,14 +118,15 @@ def search(
     split stays out of it. Every finished run is written to `folder` at once, so that a search that
     was cut off goes on where it stopped; the best run's model is in `folder/best`.
     """
-    folder = Path(folder)
+    require(datasets=datasets)
+    folder, choices = Path(folder), list(choices)
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "runs.json"
     runs = Runs(json.loads(record.read_text()) if record.exists() else [])
+    _say_what_was_read(sum(_is_among(runs, choice) for choice in choices), len(choices), folder)
     datasets = {split: datasets[split] for split in ("train", "validation")}
     for choice in choices:
-        settings = asdict(choice)
-        if any(settings.items() <= run.items() for run in runs):
+        if _is_among(runs, choice):
             continue
         start = time.perf_counter()
         runtime.set_seed(choice.seed)
@@ -135,7 +137,7 @@ def search(
         best = max(history, key=lambda epoch: epoch["validation"]["accuracy"])
         runs.append(
             {
-                **settings,
+                **asdict(choice),
                 "best_epoch": best["epoch"],
                 "train_accuracy": best["train"]["accuracy"],
                 "validation_accuracy": best["validation"]["accuracy"],
@@ -149,6 +151,21 @@ def search(
         print(f"run {len(runs)}: validation accuracy {runs[-1]['validation_accuracy']:.3f}")
     shutil.rmtree(folder / "attempt", ignore_errors=True)
     return runs
+
+
+def _is_among(runs: Runs, choice: Settings) -> bool:
+    return any(asdict(choice).items() <= run.items() for run in runs)
+
+
+def _say_what_was_read(read: int, wanted: int, folder: Path) -> None:
+    """Say how many runs come from the disk: code that has changed since then had no part in them."""
+    if not read:
+        return
+    were = "was" if read == 1 else "were"
+    rest = "nothing was trained" if read == wanted else "the rest is trained now"
+    say(
+        f"{read} of {wanted} runs {were} read from {folder}; {rest}. To start over, delete that folder."
+    )
 
 
 def compare_optimizers(
@@ -165,6 +182,7 @@ def compare_optimizers(
     `optimizers` maps a name to a function of the parameters:
     {"SGD": lambda parameters: torch.optim.SGD(parameters, lr=0.1)}.
     """
+    require(dataloaders=dataloaders)
     histories = {}
     for name, make_optimizer in optimizers.items():
         runtime.set_seed(seed)
@@ -185,9 +203,13 @@ def measure_learning_curve(
 ) -> dict[str, dict[int, float]]:
     """Run your `main` on the first 50, 200, ... training examples; return validation accuracies.
 
-    `makers` maps a name to a function that makes a model. Every run takes the same number of steps,
-    drawing from its few examples again and again, so that only their number differs.
+    `makers` maps a name to a function that makes a model; `sizes` are followed by all examples. Every
+    run takes the same number of steps, drawing from its few examples again and again, so that only
+    their number differs.
     """
+    require(datasets=datasets)
+    everything = len(datasets["train"])
+    sizes = [*(size for size in sizes if size < everything), everything]
     validation = make_like_length_dataloaders(
         {"validation": datasets["validation"]}, settings.batch_size
     )
@@ -219,11 +241,12 @@ class LongTraining(RuntimeError):
 
 def estimate_training(
     model, dataloaders: dict, num_epochs: int, patient: bool = False, limit: float = 3600
-) -> float:
-    """Time one training batch, say how long all epochs will take, and return the seconds.
+) -> None:
+    """Time one training batch, and say how long all epochs will take.
 
     More than `limit` seconds raise LongTraining, unless you are patient. The model stays as it was.
     """
+    require(dataloaders=dataloaders)
     was_training, dice = model.training, torch.get_rng_state()  # drawing a batch throws dice
     batch = next(iter(dataloaders["train"]))
     tensors = {**batch["text_encoding"], "labels": batch["label_encoding"]}
@@ -252,7 +275,6 @@ def estimate_training(
             "wait all the same, write PATIENT = True and run this cell again."
         )
     say(words)
-    return seconds
 
 
 def _say_time(seconds: float) -> str:

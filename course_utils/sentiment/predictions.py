@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from course_utils.checks.values import require
 from course_utils.sentiment.sources import LABELS
 from course_utils.words import wrap
 
@@ -18,6 +19,7 @@ def classify(model, tokenizer, texts: Sequence[str], batch_size: int = 64) -> Te
     """Return the model's probabilities for every text, by transformers' own pipeline.  (N, 2)"""
     from transformers import pipeline
 
+    require(best_model=model, tokenizer=tokenizer)
     was_training = model.training
     model.train(False)  # a pipeline leaves dropout as it finds it
     try:
@@ -43,6 +45,7 @@ def read_mistakes(texts, labels, probabilities: Tensor, count: int = 5) -> str:
 
     texts and labels of length N, probabilities (N, 2).
     """
+    require(probabilities=probabilities)
     labels = torch.as_tensor(labels)
     sureness, predicted = probabilities.max(dim=-1)  # (N,), (N,)
     wrong = (predicted != labels).nonzero().flatten()
@@ -63,6 +66,7 @@ def write_predictions(path, texts, labels, predictions) -> Path:
 
     labels and predictions hold class ids, as lists or tensors of length N.
     """
+    require(predictions=predictions)
     path = Path(path)
     rows = [
         (index, text, int(label), int(prediction))

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from course_utils.checks.values import require
+
 Main = Callable[..., list[dict]]  # main(model, dataloaders, optimizer, num_epochs, checkpoint_dir)
 
 
@@ -28,6 +30,7 @@ def train_resumably(main: Main, model, dataloaders, optimizer, num_epochs, check
     Takes what `main` takes, and returns the history that `main` would return. The best epoch's
     model ends up in `checkpoint_dir`; what is needed to go on lies in `checkpoint_dir/resume`.
     """
+    require(dataloaders=dataloaders)
     folder = Path(checkpoint_dir)
     saved = _Saved(folder / "resume")
     run = _describe_run(model, dataloaders, optimizer)
@@ -112,14 +115,15 @@ class _Saved:
             except Exception as error:  # zip, pickle and system each complain in their own way
                 print(f"{path} is not whole ({type(error).__name__}); looking for the one before.")
                 continue
-            _compare_runs(state["run"], run, self.folder)
+            _compare_runs(state["run"], run, self.folder.parent)
             model.load_state_dict(state["model"])
             optimizer.load_state_dict(state["optimizer"])
             _set_random_state(state["random"], dataloaders)
             return state["history"]
         if self.latest.exists():
             raise SavingFailed(
-                f"No saved state in {self.folder} can be read. Delete that folder to start over."
+                f"No saved state in {self.folder} can be read. To start over, delete "
+                f"{self.folder.parent}."
             )
         return []
 

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from course_utils import hub, runtime
+from course_utils.checks.values import require
 from course_utils.words import say
 
 HUB_MODEL = "roberta-base"
@@ -76,6 +77,7 @@ def load_raw_splits(tokenizer=None) -> dict[str, list[dict]]:
     The small model's tokenizer gets the reviews that model was made for (unless COURSE_DATA names
     others); any other gets SST-2. Says once where they come from.
     """
+    require(tokenizer=tokenizer)
     own = Path(getattr(tokenizer, "name_or_path", "") or ".") == OWN_MODEL
     data = locate_data(prefer_own=own)
     _say_once(data.problem)

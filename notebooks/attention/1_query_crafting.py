@@ -625,7 +625,8 @@ plots.plot_key(k2_select, q_average_two)
 #
 # **Does the recipe generalise? ●●○** Whatever you did for the pair $v_0$, $v_1$ in 1.3.2, do the same
 # for $v_0$ and $v_2$, with $K$ as given. *Predict first:* which value will get most of the weight? Then
-# look at the dial of that query, and find a query that does work: it exists.
+# look at the dial of that query, and find a query that does work: it exists. Only *differences* between
+# scores count: equal scores need not be positive.
 
 # %% solve="challenge_pair" optional=true
 challenge_pair = ...  # three numbers

@@ -17,7 +17,7 @@
 # | 2.1, step 2 | hide the future | 4 | 30 | ●●○ |
 # | 2.1, step 3 | split and merge heads | 4 | 30 | ●●○ |
 # | 2.1, step 4 | put it together, and compare with PyTorch | 4 | 30 | ●●○ |
-# | 2.1, step 5 | find the fault in five broken attentions | – | 20 | ●●○ |
+# | 2.1, step 5 | find the fault in five broken attention functions | – | 20 | ●●○ |
 # | 2.2 | train a GPT, run an experiment, write the report | 20 | 300 | ●●● |
 # | 2.3 | challenges, for those who want more | – | 60 | ●●● |
 #
@@ -212,7 +212,7 @@ for d in (4, 16, 64, 256):
 #
 # <details><summary>Hint: a nudge</summary>
 #
-# `n_embd` and `n_heads` are ordinary numbers, so `math` has what you need. Do not round anything.
+# `n_embd` and `n_heads` are ordinary numbers, so `math` has what you need. Do not round the root.
 #
 # </details>
 
@@ -276,7 +276,7 @@ check("attn_softmax", attn_softmax)
 scaled = attn_scaled(scores, n_embd, 1)  # (B, T, T)
 weights = attn_softmax(scaled)  # (B, T, T)
 attention_plots.plot_side_by_side(
-    {"scores scaled": weights, "scores not scaled": attn_softmax(scores)}, words
+    {"weights, scores scaled": weights, "weights, scores not scaled": attn_softmax(scores)}, words
 )
 
 # %% [markdown]
@@ -523,7 +523,7 @@ check("self_attention", attention_step_2, test=2)
 def split_heads(x, n_heads):
     """Give each head its share of every token.
 
-    x (B, T, C) -> (B, n_heads, T, C / n_heads)
+    x (B, T, C) -> (B, n_heads, T, C // n_heads)
     """
     ### BEGIN SOLUTION
     B, T, C = x.shape
@@ -549,7 +549,7 @@ attention_plots.plot_heads(counted, split_heads(counted, 3), words)
 
 # %%
 def split_heads_qkv(Q, K, V, n_heads):
-    """Split all three: (B, T, C) x3 -> (B, n_heads, T, C / n_heads) x3."""
+    """Split all three: (B, T, C) x3 -> (B, n_heads, T, C // n_heads) x3."""
     return split_heads(Q, n_heads), split_heads(K, n_heads), split_heads(V, n_heads)
 
 
@@ -662,7 +662,7 @@ attention_plots.plot_weights(head_weights[None], words, "weights of your three h
 show_parity(self_attention, split_heads, merge_heads)
 
 # %% [markdown]
-# ### Step 5: five broken attentions (no points, 20 minutes)
+# ### Step 5: five broken attention functions (no points, 20 minutes)
 #
 # Reading code for faults is hard; measuring is often quicker. Below are five broken copies of *your*
 # attention, our patients A to E. Each has exactly one of these faults:
@@ -732,7 +732,7 @@ from course_utils.language_model.evaluation import (
 )
 from course_utils.language_model.gpt import GPT, GPTConfig, LearnedPositions
 from course_utils.language_model.heads import check_heads, make_echoes
-from course_utils.language_model.ladder import measure_counts, show_ladder
+from course_utils.language_model.ladder import fits_rung, measure_counts, show_ladder
 from course_utils.language_model.preflight import check_before_training
 from course_utils.language_model.training import Settings, choose_settings, train
 from course_utils.plots.training import (
@@ -765,7 +765,7 @@ plot_lengths(corpus.train, MAX_TOKENS)
 runtime.set_seed(0)
 config = GPTConfig(vocab_size=len(corpus.vocabulary))
 model = GPT(config, self_attention, init_qkv_proj).to(DEVICE)
-print(f"{model.count_parameters():,} weights without the output layer")
+print(f"{model.count_parameters():,} parameters without the output layer")
 check_before_training(model, corpus)
 
 # %% [markdown]
@@ -795,13 +795,15 @@ plot_losses({"dot product": history}, corpus.entropy)
 #
 # Perplexity is the exponential of the loss: a model with perplexity 100 is as unsure as if it had to
 # choose among 100 equally likely words. There are two ways to average it. They differ in two respects:
-# the mean over documents counts every sentence the same and averages *after* the exponential; the
-# perplexity over all tokens counts long sentences more and averages *before* it. On sentences of equal
-# length the first is never the smaller of the two. Say in your report which one you use.
+# the *mean over sentences*, mean(exp(sentence loss)), counts every sentence the same and averages after
+# the exponential; the perplexity *over all tokens* counts long sentences more and averages before it. On
+# sentences of equal length the first is never the smaller of the two. Say in your report which one you
+# use. (The training printed the second kind, for the first 500 development sentences; here it is for all
+# of them, so the two numbers differ a little.)
 
 # %%
 measured = measure_documents(model, corpus.dev)
-print(f"development perplexity, mean over documents: {measured.mean_perplexity:.1f}")
+print(f"development perplexity, mean over sentences: {measured.mean_perplexity:.1f}")
 print(f"development perplexity, over all tokens:     {measured.corpus_perplexity:.1f}")
 best = measure_grammar(corpus)
 if best:
@@ -924,10 +926,12 @@ plot_leak(probe, token_words)
 #   them, or all, come from the same layer, and which learn nothing?
 # - **Sinusoidal positions** instead of learned ones. A learned position that never occurred in training
 #   is still what it was at the start: noise. Do sines hold up better on sentences longer than any in
-#   training? Train on short sentences (`keep_short(corpus, 21)`) and measure whole longer ones by
-#   position (`measure_positions`; both are in `course_utils.language_model.evaluation`). Scale the sines
-#   to the size of the embeddings, whose standard deviation starts at 0.02, or they drown the words. The
-#   course's own corpus cannot show it: its long sentences follow patterns that its short ones do not
+#   training? Train on short sentences (`run_experiment(..., data=keep_short(corpus, 21))`), and have
+#   `run_experiment` measure whole longer ones by position before it returns:
+#   `measure_positions(model, [s for s in corpus.dev if len(s) > 21])`. (Import both functions from
+#   `course_utils.language_model.evaluation`; the development sentences stay as they are.) Scale the
+#   sines to the size of the embeddings, whose standard deviation starts at 0.02, or they drown the words.
+#   The course's own corpus cannot show it: its long sentences follow patterns that its short ones do not
 #   contain, so every model fails on them, whatever its positions. Whether a natural corpus does is yours
 #   to find out.
 # - **The naive mask**: set weights to 0 after the softmax, instead of scores to $-\infty$ before.
@@ -948,7 +952,7 @@ plot_leak(probe, token_words)
 # | `projections` | `f(n_embd)`, returns three layers |
 # | `positions` | `f(n_tokens, n_embd)`, returns (T, C) |
 #
-# If your attention has weights of its own, write it as a class (`nn.Module`) that is built from
+# If your attention has parameters of its own, write it as a class (`nn.Module`) that is built from
 # `(n_embd, n_heads)` and pass **the class**: each layer then gets, and trains, its own. For
 # more than that, copy `course_utils/language_model/gpt.py` and change what you like.
 #
@@ -958,13 +962,17 @@ plot_leak(probe, token_words)
 
 # %%
 def run_experiment(
-    name, attention=self_attention, projections=init_qkv_proj, positions=LearnedPositions
+    name,
+    attention=self_attention,
+    projections=init_qkv_proj,
+    positions=LearnedPositions,
+    data=corpus,
 ):
     """Train a model with these parts, measure it, save the results under runs/."""
     runtime.set_seed(0)
     model = GPT(config, attention, projections, positions).to(DEVICE)
-    history = train(model, corpus, settings)
-    run = evaluate_run(name, model, corpus, history)
+    history = train(model, data, settings)
+    run = evaluate_run(name, model, data, history)
     run.save(f"runs/{name}.json")
     return run
 
@@ -996,7 +1004,7 @@ rungs = measure_counts(corpus)
 rungs["with your attention"] = math.log(baseline.dev_corpus_perplexity)
 if best:
     rungs["best possible from the past"] = math.log(best.corpus_perplexity)
-if without_attention(Q, K, V) is not ...:
+if fits_rung(without_attention(Q, K, V), V):
     switched_off = run_experiment("no attention", attention=without_attention)
     rungs["without attention"] = math.log(switched_off.dev_corpus_perplexity)
 print(show_ladder(rungs))
@@ -1089,7 +1097,7 @@ comparison.figure
 # %% [markdown]
 # <details><summary>Compare, once you have written yours</summary>
 #
-# A good set-up names the one thing that was changed, exactly enough to rebuild it; the baseline; a
+# A good setup names the one thing that was changed, exactly enough to rebuild it; the baseline; a
 # prediction that could have turned out wrong, with a reason; and the conditions: data, sizes, length of
 # training, seed. Was anything else different between the two runs?
 #
@@ -1294,9 +1302,10 @@ if attend_in_chunks is not ...:
 #
 # ## Before you hand in
 #
-# The checks in 2.1 should all say "public check passed": to be sure, restart the kernel and run the
-# cells up to 2.2 once more. Leave the outputs of 2.2 in place. Every written cell, the one about
-# collaborators included, should contain your own answer.
+# The checks of the nine functions in 2.1 should all say "public check passed"; Tests 1 and 2 are
+# rehearsals and say "passed". (The next cell counts them in: with them there are eleven.) To be sure,
+# restart the kernel and run the cells up to 2.2 once more. Leave the outputs of 2.2 in place. Every
+# written cell, the one about collaborators included, should contain your own answer.
 
 # %% [markdown] keep="outputs"
 # ### Where do I stand?

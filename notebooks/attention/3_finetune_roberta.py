@@ -336,8 +336,9 @@ tokenizer = AutoTokenizer.from_pretrained(model_name)
 
 # %%
 for text in ("A fine film.", "An unwatchable, joyless film.", "absolutely"):
-    ids = tokenizer(text)["input_ids"]
-    print(text, "->", len(ids), tokenizer.convert_ids_to_tokens(ids))
+    if tokenizer is not ...:
+        ids = tokenizer(text)["input_ids"]
+        print(text, "->", len(ids), tokenizer.convert_ids_to_tokens(ids))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -743,7 +744,7 @@ def make_model():
     return AutoModelForSequenceClassification.from_pretrained(model_name, num_labels=2).to(DEVICE)
 
 
-def make_untaught():
+def make_untrained():
     """Return the same architecture with random weights."""
     config = AutoConfig.from_pretrained(model_name, num_labels=2)
     return AutoModelForSequenceClassification.from_config(config).to(DEVICE)
@@ -760,8 +761,9 @@ logging.disable_progress_bar()  # of reading and writing files, which takes no t
 # the model have now? (Two classes, about equally frequent.)
 
 # %%
-unseen = dataloaders["validation"]
-print(evaluate(model, unseen))
+if dataloaders is not ...:
+    unseen = dataloaders["validation"]
+    print(evaluate(model, unseen))
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -779,13 +781,15 @@ print(evaluate(model, unseen))
 # %%
 PATIENT = False  # write True to start a training of more than an hour all the same
 estimate_training(model, dataloaders, settings.num_epochs, patient=PATIENT)
+
 # %% [markdown]
 # `train_resumably` calls **your** `main` one epoch at a time, and keeps enough on disk to go on: if the
 # session is lost or you stop it, run the same cell again, and it continues after the last finished
-# epoch. To start over, for example after correcting your code, delete the folder first. (Your bar says
-# "epoch 1" every time; the line above it says which epoch it really is, and the history numbers them
-# correctly. In Colab, put the folder on your Drive so that it outlives the machine.) On a GPU,
-# `mixed_precision` does most of the work in 16 bits, which is usually a good deal faster.
+# epoch. To start over, for example after correcting your code, delete the folder first, here
+# `checkpoints/default`. (Your bar says "epoch 1" every time; the line above it says which epoch it
+# really is, and the history numbers them correctly. In Colab, put the folder on your Drive so that it
+# outlives the machine.) On a GPU, `mixed_precision` does most of the work in 16 bits, which is usually a
+# good deal faster.
 
 # %%
 runtime.set_seed(settings.seed)
@@ -886,13 +890,18 @@ plot_curves(history)
 
 # %%
 runtime.set_seed(settings.seed)
-untaught = make_untaught()
-untaught_optimizer = torch.optim.AdamW(untaught.parameters(), lr=settings.learning_rate, eps=1e-8)
-with mixed_precision(untaught, untaught_optimizer):
-    untaught_history = train_resumably(
-        main, untaught, dataloaders, untaught_optimizer, settings.num_epochs, "checkpoints/untaught"
+untrained = make_untrained()
+untrained_optimizer = torch.optim.AdamW(untrained.parameters(), lr=settings.learning_rate, eps=1e-8)
+with mixed_precision(untrained, untrained_optimizer):
+    untrained_history = train_resumably(
+        main,
+        untrained,
+        dataloaders,
+        untrained_optimizer,
+        settings.num_epochs,
+        "checkpoints/untrained",
     )
-plot_optimizers({"pretrained": history, "random weights": untaught_history})
+plot_optimizers({"pretrained": history, "random weights": untrained_history})
 
 # %% [markdown]
 # <details><summary>What happened, and why</summary>
@@ -908,12 +917,11 @@ plot_optimizers({"pretrained": history, "random weights": untaught_history})
 # runs in all; with `roberta-base` you may skip this one, too.)
 
 # %%
-everything = len(datasets["train"])
 curves = measure_learning_curve(
     main,
-    {"pretrained": make_model, "random weights": make_untaught},
+    {"pretrained": make_model, "random weights": make_untrained},
     datasets,
-    [size for size in (50, 200, 1000) if size < everything] + [everything],
+    (50, 200, 1000),  # and all of them
     settings,
     steps=10 if runtime.profile() == "quick" else 200,
 )
@@ -926,7 +934,7 @@ plot_learning_curve(curves)
 # worth, and it can be read in two ways: upwards as accuracy, sideways as the number of labels you did not
 # have to pay for. (These runs are short, far shorter than the one above, so neither curve shows how far
 # its model could get.) One run per point is noisy; differences of less than four or five points mean
-# little (with 400 validation sentences, chance alone moves an accuracy by about two).
+# little (with 400 validation sentences, chance alone moves an accuracy by about two percentage points).
 #
 # </details>
 
@@ -1007,9 +1015,9 @@ plot_optimizers(histories)
 #
 # So far batch size, learning rate and number of epochs were given. Now look for better ones. `search`
 # runs your `main` once for each choice, collects the runs in a table, saves each one as soon as it
-# finishes (run the cell again after an interruption), and keeps the best run's model in the folder
-# `best`. It makes batches of sentences of similar length, so that less padding is computed; otherwise
-# the code is yours.
+# finishes (run the cell again after an interruption; to start over, delete `checkpoints/search`), and
+# keeps the best run's model in the folder `best`. It makes batches of sentences of similar length, so
+# that less padding is computed; otherwise the code is yours.
 #
 # **TODO** (not graded): which choices do you try, and in which order? One is filled in, to show the form.
 
@@ -1092,15 +1100,21 @@ print(best_folder, test_report)
 
 # %% [markdown]
 # **TODO** (not graded): a number on its own is only a claim. Save the model's prediction for every test
-# sentence, so that anyone can check it: `classify` returns its probabilities, `write_predictions` makes
-# the file. **Hand in `test_predictions.csv` together with this notebook.**
+# sentence, so that anyone can check it.
+#
+# - `classify(model, tokenizer, texts)` returns the probabilities of both classes for each text, (N, 2).
+# - `write_predictions(path, texts, labels, predictions)` makes the file, from N class ids each for labels
+#   and predictions.
+#
+# **Hand in `test_predictions.csv` together with this notebook.**
 
 # %% solve="predictions"
 from course_utils.sentiment.predictions import classify, read_mistakes, write_predictions
 from course_utils.plots.sentiment import plot_attention, plot_confusion, plot_deletions
 
-texts = [example.text for example in datasets["test"].sample_list]
-labels = [example.label for example in datasets["test"].sample_list]
+examples = datasets["test"].sample_list if datasets is not ... else []
+texts = [example.text for example in examples]
+labels = [example.label for example in examples]
 probabilities, predictions = ..., ...
 ### BEGIN SOLUTION
 probabilities = classify(best_model, tokenizer, texts)  # (N, 2)

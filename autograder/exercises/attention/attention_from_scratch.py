@@ -16,15 +16,12 @@ from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
 from autograder.exercises.numbers import encode_probes
 from autograder.exercises.trials import Outputs, list_codes, run_codes, write_program
 from autograder.kernel import wire
-from course_utils.checks.attention import examine, judge
+from course_utils.checks.attention import BUILT_IN, examine, judge
 from course_utils.checks.comparing import Tolerance, find_faults
 from course_utils.checks.findings import Finding
 
 PIECES = tuple(name for name in code.ORACLES if name != "self_attention")
 HIDDEN_TOLERANCE = Tolerance(rtol=1e-4, atol=1e-5)
-
-# PyTorch's own attention: no shortcut in functions that are to be written from scratch.
-BUILT_IN = ("scaled_dot_product_attention", "MultiheadAttention", "multi_head_attention_forward")
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,7 @@ _MISTAKEN_BODIES = {
         "same-every-time": ["globals().setdefault('_first_weights', [torch.softmax(A, dim=-1)])[0]"],
         "softmax-over-heads": ["torch.softmax(A, dim=1)"],
         "softmax-over-batch": ["torch.softmax(A, dim=0)"],
+        "softmax-third-from-last": ["F.softmax(A)", "torch.softmax(A, dim=-3)"],
         "softmax-fixed-dimension": ["torch.softmax(A, dim=2)"],
         "softmax-over-everything": ["torch.softmax(A.flatten(), dim=0).reshape(A.shape)"],
         "softmax-overflows": [
@@ -214,6 +215,7 @@ _MISTAKEN_BODIES = {
         "merge-first-head": ["y[:, 0]", "y[:, -1]"],
         "merge-on-tokens": ["torch.cat(list(y.unbind(1)), dim=1)", "y.flatten(1, 2)"],
         "heads-wrong-transpose": ["y.transpose(2, 3).flatten(1, 2)"],
+        "merge-wrong-transpose": ["y.transpose(2, 3).reshape(y.shape[0], y.shape[2], -1)"],
     },
     "self_attention": {
         "heads-not-merged": [],

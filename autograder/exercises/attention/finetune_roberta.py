@@ -198,7 +198,8 @@ def _is_telling(results: dict) -> bool:
     for loss, right, size, gap, ones in (rows[:first].T, rows[first:].T):
         count = size.sum()
         losses = (loss @ size / count, loss.mean(), loss[-1], loss[0], loss.sum(), loss.sum() / count,
-                  loss.max(), loss[:-1].mean(), loss.sum() * size[0] / count)  # fmt: skip
+                  loss.max(), loss[:-1].mean(), loss.sum() * size[0] / count,
+                  loss @ size / len(size))  # fmt: skip
         if gap.min() < 0.003 or not 2 <= ones.sum() <= count - 2:
             return False
         if not _counts_apart(right, size, ones.sum()):
@@ -337,7 +338,7 @@ def _try_once(name: str, inputs: dict, *codes: str) -> dict:
 # Told by their numbers alone; all others show in the diary.
 _TOLD_BY_NUMBERS = (
     "loss-mean-of-batches", "loss-not-divided", "loss-of-last-batch", "loss-divided-twice",
-    "loss-summed", "accuracy-mean-of-batches", "accuracy-of-last-batch", "argmax-over-examples",
+    "loss-divided-by-batches", "loss-summed", "accuracy-mean-of-batches", "accuracy-of-last-batch", "argmax-over-examples",
     "zero-grad-forgotten", "zero-grad-once", "gradients-thrown-away",
 )  # fmt: skip
 

@@ -415,6 +415,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _train((_WEIGHTED, "total_loss += outputs.loss.item()"), (_REPORT_LOSS, '{"loss": total_loss, ')),
         ],
         "loss-of-last-batch": [_train((_REPORT_LOSS, '{"loss": outputs.loss.item(), '))],
+        "loss-divided-by-batches": [_train((_REPORT_LOSS, '{"loss": total_loss / len(dataloader), '))],
         "loss-divided-twice": [_train((_WEIGHTED, "total_loss += outputs.loss.item()"))],
         "accuracy-mean-of-batches": [
             _train(_NOT_JOINED, (_REPORT_ACCURACY, '"accuracy": ' + _BATCH_MEANS), ("total_loss / len(labels)", "total_loss / sum(map(len, labels))"))
@@ -498,6 +499,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         ],
         "loss-not-divided": [_evaluate((_REPORT_LOSS, '{"loss": total_loss, '))],
         "loss-of-last-batch": [_evaluate((_REPORT_LOSS, '{"loss": outputs.loss.item(), '))],
+        "loss-divided-by-batches": [_evaluate((_REPORT_LOSS, '{"loss": total_loss / len(dataloader), '))],
         "loss-divided-twice": [_evaluate((_WEIGHTED, "total_loss += outputs.loss.item()"))],
         "accuracy-mean-of-batches": [
             _evaluate(_NOT_JOINED, (_REPORT_ACCURACY, '"accuracy": ' + _BATCH_MEANS), ("total_loss / len(labels)", "total_loss / sum(map(len, labels))"))

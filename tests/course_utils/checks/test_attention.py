@@ -182,3 +182,51 @@ def test_parity_waits_for_ones_own_version(capsys):
     assert "causal" not in capsys.readouterr().out
     show_parity(right["self_attention"], right["split_heads"], right["merge_heads"])
     assert capsys.readouterr().out.count("the same, to rounding") == 2
+
+
+BORROWED = {
+    "directly": "def self_attention(Q, K, V, n_heads=1, causal=True):\n"
+    "    q, k, v = split_heads_qkv(Q, K, V, n_heads)\n"
+    "    return merge_heads(F.scaled_dot_product_attention(q, k, v, is_causal=causal))",
+    "through another": "from torch.nn.functional import scaled_dot_product_attention as ready\n"
+    "def attend(q, k, v, causal):\n"
+    "    return (lambda: ready(q, k, v, is_causal=causal))()\n"
+    "def self_attention(Q, K, V, n_heads=1, causal=True):\n"
+    "    return merge_heads(attend(*split_heads_qkv(Q, K, V, n_heads), causal))",
+}
+
+
+@pytest.mark.parametrize("way", BORROWED)
+def test_pytorchs_own_attention_passes_with_a_remark(way):
+    finding = exercises.examine_code("self_attention", BORROWED[way])
+    assert finding.passed
+    assert "rule 3" in finding.facts[-1] and "`scaled_dot_product_attention`" in finding.facts[-1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_work_of_ones_own_gets_no_remark_about_pytorchs(name):
+    for code in (ORACLES[name], *VARIANTS[name]):
+        remarked = any("rule 3" in fact for fact in exercises.examine_code(name, code).facts)
+        assert remarked == ("scaled_dot_product_attention" in code)
+
+
+@pytest.mark.parametrize("cut", ["reshape", "view"])
+def test_a_size_that_is_no_whole_number_is_told_so(cut):
+    def split_heads(x, n_heads):
+        B, T, C = x.shape
+        return getattr(x, cut)(B, T, n_heads, C / n_heads)
+
+    def make_causal_mask(n_tok):
+        return torch.tensor([[1] * n_tok for _ in range(n_tok / 1)])
+
+    for function in (split_heads, make_causal_mask):
+        finding = attention.examine(function.__name__, function)
+        assert finding.diagnosis == "raised"
+        assert (
+            "A size has to be a whole number" in finding.facts[0] and ".." not in finding.facts[0]
+        )
+
+
+def test_other_errors_say_nothing_of_sizes():
+    finding = attention.examine("split_heads", lambda x, n_heads: x + "a")
+    assert finding.diagnosis == "raised" and "whole number" not in finding.facts[0]

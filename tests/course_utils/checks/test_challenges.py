@@ -75,6 +75,11 @@ def test_a_wrong_one_gets_a_sentence(case):
         check(name, value, **others)
 
 
+def test_a_query_that_fails_is_told_its_four_scores():
+    with pytest.raises(CheckFailed, match=r"scores: k0 0\.470  k1 0\.640  k2 -0\.030  k3 0\.430"):
+        check("challenge_pair", [1.0, 0.0, 0.0])
+
+
 def test_an_error_comes_with_the_learners_line():
     namespace = {}
     code = "def attend_next(q, k, v, cache, n_heads):\n    cache['k']\n"

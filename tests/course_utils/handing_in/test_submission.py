@@ -193,6 +193,22 @@ def test_the_write_up_holds_answers_and_own_figures_in_order(folder):
     assert "not written" in parts[0].body
 
 
+def test_figures_of_given_cells_are_printed_two_in_a_row(folder):
+    """They are part of the notebook, and there are many of them; what students draw stays large."""
+
+    def work(cells):
+        show(cells, {"image/png": PIXEL}, where="history = train(")
+        own = next(cell for cell in cells if cell.source == "comparison.figure")
+        own.source += "  # and mine"
+        show(cells, {"image/png": PIXEL}, where="# and mine")
+
+    edit(folder / "2_attention_from_scratch.ipynb", work)
+    (part,) = writeup.make_parts([read_notebook(folder / "2_attention_from_scratch.ipynb")])
+    assert (part.given, part.figures) == (1, 1)
+    assert part.body.count('<div class="given"><figure>') == 1
+    assert part.body.count("<figure>") == 2
+
+
 def test_it_is_told_when_the_pages_are_too_many(folder, capsys):
     edit(folder / "1_query_crafting.ipynb", lambda cells: write_answers(cells, "word " * 400))
     _, said = submit(folder, capsys)

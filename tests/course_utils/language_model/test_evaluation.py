@@ -12,13 +12,16 @@ from autograder.experiments.language_model import (
     split_heads,
     zero_after_softmax,
 )
+from course_utils.history import History
 from course_utils.language_model.corpus import OWN_SENTENCES, PAD, START, make_corpus, pad_batch
 from course_utils.language_model.evaluation import (
     FutureProbe,
     Measured,
     Run,
     compare,
+    describe_final,
     evaluate_run,
+    format_number,
     keep_short,
     map_attention,
     map_model,
@@ -80,6 +83,8 @@ def test_losses_by_position_are_those_of_whole_sentences(model, corpus):
     assert bands["10 to 19"] == pytest.approx(torch.cat(losses).mean().item(), rel=1e-4)
     with pytest.raises(ValueError, match="empty"):
         measure_positions(model, [])
+    with pytest.raises(TypeError, match=r"corpus\.dev"):
+        measure_positions(model, corpus)
 
 
 def test_only_training_sentences_are_kept_short(corpus):
@@ -87,6 +92,7 @@ def test_only_training_sentences_are_kept_short(corpus):
     short = keep_short(corpus, longest)
     assert max(map(len, short.train)) <= longest and 0 < len(short.train) < len(corpus.train)
     assert short.dev == corpus.dev
+    assert f"only the {len(short.train):,} with at most {longest} tokens" in short.description
     with pytest.raises(ValueError, match="2 tokens or fewer"):
         keep_short(corpus, 2)
 
@@ -101,6 +107,8 @@ def test_heads_are_scored_by_what_they_look_at(corpus):
     assert torch.allclose(scores.previous, torch.ones(3, 3), atol=1e-5)
     assert scores.itself.abs().max() < 1e-5
     assert "layer 2, head 2" in str(scores) and 0 < scores.even < 0.5
+    places = {line.find(".") for line in str(scores).splitlines()[1:]}
+    assert "(an even spread:" in str(scores) and len(places) == 1, "one column"
 
 
 def test_grammar_perplexity_is_a_floor_and_absent_where_unknown(model, corpus):
@@ -190,7 +198,7 @@ def test_compare_makes_and_saves_table_and_figure(runs, corpus, tmp_path):
     assert text == comparison.markdown
     rows = dict(line.strip("| ").split(" | ", 1) for line in text.splitlines() if " | " in line)
     assert (
-        rows["dev perplexity, mean of documents"]
+        rows["development perplexity, mean over sentences"]
         .split(" | ")[0]
         .startswith(f"{runs[0].dev_perplexity:.0f}"[:2])
     )
@@ -199,8 +207,12 @@ def test_compare_makes_and_saves_table_and_figure(runs, corpus, tmp_path):
         assert f"{runs[0].sentence_losses[sentence]:.3f}" in rows[f"sentence {i}, loss"]
         assert f"sentence {i}, perplexity" in rows
         assert f"{i}. {sentence}" in text
-    for label in ("training time (min:s)", "final training loss"):
+    for label in ("training time (min:s)", "final training loss", "parameters"):
         assert label in rows
+    over_tokens = [format_number(r.dev_corpus_perplexity) for r in runs]
+    assert rows["development perplexity, over all tokens"].split(" | ") == over_tokens
+    assert "mean of documents" not in text and "(mean over sentences)" in text
+    assert "Final training loss: the mean of each run's last 1 steps." in text
     for run in runs:
         assert run.samples[0] in text
     assert "The grammar that wrote the development sentences scores" in text
@@ -214,6 +226,19 @@ def test_compare_of_nothing_gets_a_sentence():
 def test_runs_save_and_load(runs, tmp_path):
     runs[0].save(tmp_path / "run.json")
     assert Run.load(tmp_path / "run.json") == runs[0]
+
+
+def test_a_run_is_shown_in_one_line(runs):
+    shown = repr(runs[1])
+    assert "'leaky'" in shown and "sees the future: yes" in shown and len(shown) < 200
+
+
+def test_steps_of_the_final_loss_are_named_for_each_run_where_they_differ():
+    runs = [
+        Run(name, History(losses=[1.0] * n), 1, {}, 1, 1, 1, 1, [], 0.0)
+        for name, n in {"long": 3000, "short": 40}.items()
+    ]
+    assert describe_final(runs) == "the mean of each run's last steps: 100 (long), 4 (short)"
 
 
 def test_sentences_are_those_of_the_corpus(model, corpus):

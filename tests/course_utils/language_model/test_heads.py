@@ -9,7 +9,7 @@ from autograder.experiments.language_model import dot_product, init_qkv_proj
 from course_utils import runtime
 from course_utils.language_model.evaluation import HeadScores, score_heads
 from course_utils.language_model.gpt import GPT, GPTConfig
-from course_utils.language_model.heads import REPEATS, check_heads, make_echoes
+from course_utils.language_model.heads import REPEATS, check_heads, judge_head, make_echoes
 from course_utils.language_model.training import Settings, train
 
 
@@ -60,7 +60,26 @@ def test_named_heads_are_judged(capsys):
     assert "the token before: ✔ layer 0, head 1 puts 0.80" in said
     assert "same word earlier: ✘ layer 0, head 0 puts 0.20" in said and "puts 0.80." in said
     check_heads(make_scores(), {"the token before": (0, 2)})  # as good as the best
-    assert "the token before: ✔" in read(capsys)
+    said = read(capsys)
+    assert "the token before: ≈ layer 0, head 2 puts 0.79" in said
+    assert "close to the best, (0, 1) with 0.80. 2 of the 6 heads" in said
+    assert "no head stands out" not in said, "these two do, together"
+
+
+def test_a_head_is_judged_by_the_numbers_as_shown():
+    weights = torch.tensor([[0.1149, 0.1301, 0.0949], [0.1051, 0.0, 0.0]])  # 0.11, 0.13, 0.09; 0.11
+    for alike in ((0, 0), (1, 0)):
+        assert judge_head(weights, *alike).startswith("≈")
+        assert "close to the best, (0, 1) with 0.13" in judge_head(weights, *alike)
+    assert judge_head(weights, 0, 2).startswith("✘")
+    assert judge_head(weights, 0, 1).startswith("✔")
+    assert judge_head(weights, 0, 1).endswith("3 of the 6 heads lie within 0.02 of the best.")
+    weights[1] = 0.12
+    assert judge_head(weights, 0, 0).endswith(
+        "5 of the 6 heads lie within 0.02 of the best: no head stands out."
+    )
+    weights[0, 1] = 0.9
+    assert "stands out: no other" in judge_head(weights, 0, 1)
 
 
 @pytest.mark.parametrize(

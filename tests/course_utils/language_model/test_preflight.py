@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.experiments.language_model import EXPERIMENTS, dot_product, init_qkv_proj
+from autograder.experiments.language_model import EXPERIMENTS, Additive, dot_product, init_qkv_proj
 from course_utils.language_model.corpus import make_corpus
 from course_utils.language_model.gpt import GPT, GPTConfig
 from course_utils.language_model.grammar import generate_sentences
@@ -42,7 +42,7 @@ WRONG = {
     "no gradient": (wrong(lambda y: y.detach()), "without a gradient"),
     "no grad": (torch.no_grad()(dot_product), "without a gradient"),
     "NaN": (wrong(lambda y: y / 0 * 0), "NaN or infinite"),
-    "outside": (wrong(outside), r"weight of shape \(24, 24\) .* not be trained|shape \(24,\)"),
+    "outside": (wrong(outside), r"parameter of shape \(24, 24\) .* not be trained|shape \(24,\)"),
 }
 
 
@@ -63,9 +63,29 @@ def test_a_projection_of_the_wrong_size_gets_a_sentence(corpus):
         check_model(model)
 
 
+def test_what_does_not_fit_is_called_by_its_name(corpus):
+    def my_attention(Q, K, V, n_heads=1, causal=True):
+        return V[..., :1]
+
+    with pytest.raises(ContractError, match=r"^my_attention returned shape \(2, 7, 1\)"):
+        check_model(make(corpus, my_attention))
+    with pytest.raises(ContractError, match=r"^The attention returned"):
+        check_model(make(corpus, wrong(lambda y: y.mT)))
+
+
+def test_a_module_built_beforehand_is_shared_and_that_is_said(corpus, capsys):
+    check_model(make(corpus, Additive(24, 3)))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "all 2 layers share the parameters of one Additive" in said
+    assert "pass the class, Additive" in said
+    check_model(make(corpus, Additive))
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
-def test_every_experiment_fits(corpus, experiment):
+def test_every_experiment_fits(corpus, experiment, capsys):
     check_model(make(corpus, experiment.attention, experiment.projections))
+    assert capsys.readouterr().out == ""
 
 
 def test_a_good_model_passes_and_is_set_back(corpus, capsys):

@@ -35,6 +35,7 @@ def test_training_learns_and_remembers(corpus):
     assert sum(history.tokens) == sum(len(d) - 1 for d in corpus.train)
     assert history.validations[-1]["step"] == len(history.losses)
     assert 4 <= len(history.validations) <= 5
+    assert history.validations[-1]["sentences"] == 20
     assert history.validations[-1]["perplexity"] < history.validations[0]["perplexity"]
     assert history.seconds > 0
     assert not history.interrupted
@@ -57,6 +58,17 @@ def test_history_saves_and_loads(corpus, tmp_path):
     assert loaded.validations == history.validations
     assert loaded.final_loss == history.final_loss
     assert loaded.settings["n_train"] == 64
+
+
+@pytest.mark.parametrize(("steps", "averaged"), [(4, 1), (132, 13), (1000, 100), (5000, 100)])
+def test_the_final_loss_is_that_of_the_end(steps, averaged):
+    history = History(losses=[float(step) for step in range(steps)])
+    assert history.n_final == averaged
+    assert history.final_loss == pytest.approx(steps - 1 - (averaged - 1) / 2)
+
+
+def test_no_step_has_no_final_loss():
+    assert math.isnan(History().final_loss)
 
 
 def test_an_interrupt_keeps_what_was_learned(corpus, monkeypatch, capsys):

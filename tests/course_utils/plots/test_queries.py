@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from course_utils import plots, queries
 from course_utils.plots.picture import Picture
@@ -38,6 +39,44 @@ def test_a_picture_is_drawn_and_said(name):
     assert shown["text/plain"] == picture.words
     assert re.search(r'<img alt="[^"]{20,}"', shown["text/html"])
     assert f"<figcaption>{picture.words}</figcaption>" in shown["text/html"]
+
+
+FIGURES = {
+    "steps": plots.plot_steps,
+    "dial": plots.plot_dial,
+    "target": lambda q: plots.plot_target(q, V[0]),
+    "lengths": plots.plot_lengths,
+    "query": plots.plot_query,
+    "error": lambda q: plots.plot_error(q, V[0]),
+    "key": lambda k2: plots.plot_key(k2, 10 * K[0]),
+    "query of a key": lambda q: plots.plot_key([0, 0, 1], q),
+    "explorer": plots.explore_key,
+    "arrows": plots.turn_arrows,
+}
+UNFIT = {
+    "open": (..., "There is nothing to draw yet: this figure needs your "),
+    "a number": (0, "has shape (), but it must have shape ("),
+    "a word": ("q", "should hold numbers: it is a str, not numbers."),
+    "two numbers": ([1.0, 2.0], "has shape (2,), but it must have shape ("),
+    "a column": (torch.ones(3, 1), "has shape (3, 1), but it must have shape ("),
+    "not a number": ([1.0, float("nan"), 0.0], "contains NaN or infinity."),
+}
+
+
+@pytest.mark.parametrize("unfit", UNFIT)
+@pytest.mark.parametrize("figure", FIGURES)
+def test_what_cannot_be_drawn_is_said_in_a_sentence(figure, unfit):
+    value, said = UNFIT[unfit]
+    picture = FIGURES[figure](value)
+    assert picture.words.startswith("There is nothing to draw") and said in picture.words
+    assert picture.render().startswith(b"\x89PNG")
+
+
+def test_a_matrix_is_drawn_only_where_a_matrix_is_asked_for():
+    assert "(4, 3), but it must have shape (3,)" in plots.plot_target(K, V[0]).words
+    assert "(4, 3), but it must have shape (3,)" in plots.plot_key(K, 10 * K[0]).words
+    assert "largest difference" in plots.plot_target(10 * K, V).words
+    assert "(3,), but it must have shape (4, 3)" in plots.plot_target(K[0], V).words
 
 
 def test_the_words_are_true():

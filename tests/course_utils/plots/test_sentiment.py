@@ -1,5 +1,6 @@
 """Notebook 3's figures: each can be drawn, and its sentence holds the numbers that it shows."""
 
+import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -7,6 +8,7 @@ from course_utils.plots.sentiment import (
     plot_attention,
     plot_confusion,
     plot_curves,
+    plot_deletions,
     plot_optimizers,
 )
 from tests.course_utils.tiny import load_tokenizer, make_tiny_model, save_tiny_bert
@@ -50,6 +52,23 @@ def test_confusion_counts_each_kind_of_mistake():
         "Of 5 negative sentences 2 were taken for positive; "
         "of 4 positive ones 1 were taken for negative."
     )
+    assert picture.render().startswith(PNG)
+
+
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (lambda: plot_confusion([0, 1], ...), "yet: this figure needs your predictions from 3.5"),
+        (lambda: plot_confusion([0, 1], [[0.5, 0.5]] * 2), "should be 2 class ids"),
+        (lambda: plot_confusion([0, 1], [0.2, 0.8]), "should be 2 class ids"),
+        (lambda: plot_attention(..., load_tokenizer(), "Dull."), "needs your best model from 3.5"),
+        (lambda: plot_attention(None, ..., "Dull."), "needs your tokenizer from 3.2"),
+        (lambda: plot_deletions(..., load_tokenizer(), "Dull."), "needs your best model from 3.5"),
+    ],
+)
+def test_what_a_figure_is_waiting_for_is_said(draw, said):
+    picture = draw()
+    assert "There is nothing to draw" in picture.words and said in picture.words
     assert picture.render().startswith(PNG)
 
 

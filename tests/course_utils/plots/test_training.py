@@ -12,6 +12,7 @@ from course_utils.language_model.evaluation import FutureProbe, Run
 from course_utils.plots import training
 from course_utils.plots.training import (
     LiveCurve,
+    plot_all_heads,
     plot_attention,
     plot_comparison,
     plot_leak,
@@ -24,7 +25,7 @@ WORDS = ["<START>", "Ada", "met", "Tom", "."]
 
 def make_history(final=2.0):
     losses = [6 * math.exp(-i / 50) + final for i in range(300)]
-    validations = [{"step": 300, "perplexity": 9.0, "corpus_perplexity": 8.0}]
+    validations = [{"step": 300, "perplexity": 9.0, "corpus_perplexity": 8.0, "sentences": 500}]
     return History(losses=losses, tokens=[100] * 300, seconds=90.0, validations=validations)
 
 
@@ -44,7 +45,9 @@ def check(figure, capsys, *words):
 
 def test_losses(capsys):
     figure = plot_losses({"one": make_history(2), "two": make_history(3)}, entropy=1.18)
-    check(figure, capsys, "one: loss 8.00 at first", "two", "below 1.18", "perplexity 8.0")
+    said = check(figure, capsys, "one: loss 8.00 at first", "two", "below 1.18")
+    assert "at the end (mean of the last 30 steps), development perplexity 8.0 (over all" in said
+    assert "(over all tokens of the first 500 sentences)" in said and "validation" not in said
     styles = {line.get_linestyle() for line in figure.axes[0].lines if len(line.get_xdata()) > 2}
     assert len(styles) == 2, "colour alone must not tell the runs apart"
 
@@ -66,6 +69,25 @@ def test_attention(capsys):
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == WORDS
 
 
+def test_an_older_record_does_not_say_on_how_many_sentences(capsys):
+    history = make_history()
+    del history.validations[0]["sentences"]
+    check(plot_losses({"old": history}), capsys, "development perplexity 8.0 (over all tokens).")
+
+
+def test_all_heads_have_labels_that_can_be_read(capsys):
+    T, words = 24, [f"word{i}" for i in range(24)]
+    figure = plot_all_heads(torch.full((3, 3, T, T), 1 / T), words)
+    check(figure, capsys, "3 layers of 3 heads")
+    (label, *_) = figure.axes[6].get_xticklabels()
+    assert label.get_text() == "word0"
+    shown = 10 / figure.get_size_inches()[0]  # a notebook has room for some ten inches
+    assert label.get_fontsize() * shown > 6.5
+    assert (
+        figure.get_supxlabel() == "key (looked at)" and figure.get_supylabel() == "query (looking)"
+    )
+
+
 def test_lengths(capsys):
     documents = [[0] * n for n in (3, 5, 5, 7, 100)]
     check(
@@ -85,7 +107,16 @@ def test_leak_is_marked_with_more_than_colour(capsys):
 
 def test_comparison(capsys):
     runs = [make_run("one", 300.0), make_run("two", 200.0)]
-    check(plot_comparison(runs), capsys, "one", "300.0", "two", "201.0", "1.5 minutes")
+    check(plot_comparison(runs), capsys, "one", "300.0", "two", "201.0", "1:30 min")
+
+
+def test_times_are_minutes_and_seconds_in_the_figure_too(capsys):
+    figure = plot_comparison([make_run("one", 300.0)])
+    times = next(axes for axes in figure.axes if axes.get_title() == "training time")
+    assert [text.get_text() for text in times.texts] == ["1:30"]
+    figure.canvas.draw()
+    ticks = [label.get_text() for label in times.get_xticklabels()]
+    assert "1:00" in ticks and times.get_xlabel() == "min:s"
 
 
 def test_live_curve_draws_in_place_in_a_notebook_only(monkeypatch):

@@ -1,12 +1,14 @@
 """Helpers around the learner's functions: batches, searches, optimizers, precision."""
 
 import json
+import re
 
 import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from autograder.bench import pipeline
+from course_utils.checks.values import StillOpen
 from course_utils.sentiment import finetuning, sources
 from course_utils.sentiment.finetuning import (
     LikeLengthBatches,
@@ -16,6 +18,7 @@ from course_utils.sentiment.finetuning import (
     mixed_precision,
     search,
 )
+from course_utils.sentiment.resuming import train_resumably
 from course_utils.sentiment.sources import Settings
 from tests.course_utils import sixteen_bits
 from tests.course_utils.tiny import (
@@ -84,6 +87,18 @@ def test_search_goes_on_where_it_was_cut_off(tmp_path):
     runs = search(main, make_model, make_tiny_datasets(), CHOICES, tmp_path)
     assert len(runs) == 2 and len(calls) == 3
     assert json.loads((tmp_path / "runs.json").read_text()) == runs
+
+
+def test_search_says_how_many_runs_it_did_not_train(tmp_path, capsys):
+    def say(choices):
+        search(pipeline.main, make_model, make_tiny_datasets(), choices, tmp_path)
+        return " ".join(capsys.readouterr().out.split())
+
+    delete = "To start over, delete that folder."
+    assert "read from" not in say(CHOICES[:1])
+    read = f"1 of 2 runs was read from {tmp_path}; the rest is trained now. {delete} run 2: "
+    assert say(CHOICES).startswith(read)
+    assert say(CHOICES) == f"2 of 2 runs were read from {tmp_path}; nothing was trained. {delete}"
 
 
 def test_search_never_shows_the_test_split(tmp_path):
@@ -204,7 +219,7 @@ def test_a_long_training_asks_first(capsys):
     model = make_model()
     before = [parameter.clone() for parameter in model.parameters()]
     dice = torch.get_rng_state()
-    assert finetuning.estimate_training(model, dataloaders, 2) > 0
+    assert finetuning.estimate_training(model, dataloaders, 2) is None  # a cell would show a number
     assert "2 epochs of" in capsys.readouterr().out
     with pytest.raises(finetuning.LongTraining, match="PATIENT = True"):
         finetuning.estimate_training(model, dataloaders, 2, limit=0)
@@ -212,6 +227,39 @@ def test_a_long_training_asks_first(capsys):
     for parameter, old in zip(model.parameters(), before, strict=True):
         assert torch.equal(parameter, old) and parameter.grad is None
     assert torch.equal(torch.get_rng_state(), dice)
+
+
+def train_nothing(*_):
+    return [{"epoch": 1, "validation": {"accuracy": 0.5}}]
+
+
+def test_a_learning_curve_ends_with_all_examples(tmp_path):
+    datasets = make_tiny_datasets()
+    curves = finetuning.measure_learning_curve(
+        train_nothing, {"one": make_model}, datasets, (1, 10**6), sources.Settings(2), 1, tmp_path
+    )
+    assert list(curves["one"]) == [1, len(datasets["train"])]
+
+
+OPEN = {
+    "search": lambda folder: search(None, None, ..., CHOICES, folder),
+    "compare_optimizers": lambda folder: compare_optimizers(None, None, ..., {}, 1, folder),
+    "measure_learning_curve": lambda folder: finetuning.measure_learning_curve(
+        None, {}, ..., (50,), CHOICES[0], folder=folder
+    ),
+    "estimate_training": lambda folder: finetuning.estimate_training(None, ..., 1),
+    "train_resumably": lambda folder: train_resumably(None, None, ..., None, 1, folder),
+    "load_raw_splits": lambda folder: sources.load_raw_splits(...),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_an_open_todo_is_named_in_a_sentence(name, tmp_path):
+    with pytest.raises(StillOpen) as caught:
+        OPEN[name](tmp_path / "runs")
+    (shown,) = caught.value._render_traceback_()
+    assert re.match(r"This needs `(datasets|dataloaders|tokenizer)`, which is still `...`", shown)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_learning_curve_has_as_many_steps_for_few_examples_as_for_many(tmp_path):

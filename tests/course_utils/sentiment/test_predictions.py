@@ -5,6 +5,7 @@ import csv
 import pytest
 import torch
 
+from course_utils.checks.values import StillOpen
 from course_utils.sentiment.predictions import classify, read_mistakes, write_predictions
 from tests.course_utils.tiny import load_splits, load_tokenizer, make_tiny_model
 
@@ -62,3 +63,17 @@ def test_as_many_predictions_as_sentences(tmp_path):
     with pytest.raises(ValueError):
         write_predictions(tmp_path / "p.csv", TEXTS, LABELS, [1])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "missing"),
+    [
+        (lambda path: classify(..., None, TEXTS), "best_model"),
+        (lambda path: classify(None, ..., TEXTS), "tokenizer"),
+        (lambda path: read_mistakes(TEXTS, LABELS, ...), "probabilities"),
+        (lambda path: write_predictions(path, TEXTS, LABELS, ...), "predictions"),
+    ],
+)
+def test_what_is_still_open_is_named(call, missing, tmp_path):
+    with pytest.raises(StillOpen, match=f"needs `{missing}`, which is still"):
+        call(tmp_path / "p.csv")

@@ -94,8 +94,9 @@ def test_two_torn_checkpoints_are_said_to_be_so(tmp_path):
     train_resumably(pipeline.main, model, loaders, optimizer, 1, tmp_path)
     for name in ("latest.pt", "previous.pt"):
         (tmp_path / "resume" / name).write_bytes(b"torn")
-    with pytest.raises(SavingFailed, match="Delete that folder to start over"):
+    with pytest.raises(SavingFailed) as caught:
         train_resumably(pipeline.main, model, loaders, optimizer, 2, tmp_path)
+    assert str(caught.value).endswith(f"To start over, delete {tmp_path}.")
 
 
 def test_a_save_that_breaks_off_leaves_the_old_one(straight, tmp_path, monkeypatch):
@@ -162,8 +163,9 @@ def test_other_settings_are_another_run(tmp_path):
     train_resumably(pipeline.main, *make_tiny_run(), 1, tmp_path)
     with pytest.raises(
         OtherRun, match=r"another learning rate: \[0.001\], where this one has \[0.1\]"
-    ):
+    ) as caught:
         train_resumably(pipeline.main, *make_tiny_run(learning_rate=0.1), 2, tmp_path)
+    assert f"or delete {tmp_path} to start over" in str(caught.value)  # as where all is done
 
 
 def test_a_mistake_in_main_comes_through_unchanged(tmp_path):
