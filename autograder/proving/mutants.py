@@ -298,6 +298,7 @@ def _changes_state(statement: ast.stmt) -> bool:
         "sqrt", "matmul", "transpose", "Linear", "reshape", "view", "any", "mean", "stack", "eye",
         "outer", "zeros", "ones", "shape", "asarray", "array", "exp", "relu", "extend", "bmm",
         "tril", "triu", "full", "zip", "masked_fill", "permute", "where", "einsum", "clamp", "is_tensor",
+        "q_proj", "k_proj", "v_proj",
     }  # fmt: skip
     return any(_name_of(call.func) not in pure for call in calls)
 

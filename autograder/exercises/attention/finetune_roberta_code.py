@@ -631,7 +631,7 @@ def collate_fn(cls, batch):
             "text_encoding": encoded, "texts": [e.text for e in batch]}'''),
     ],
     "make_dataloaders": [
-        _loaders(("    return {\n", "    loaders = {\n"), ("    }\n", '    }\n    loaders["checked_after_each_epoch"] = loaders["validation"]\n    return loaders\n')),
+        _loaders(("    return {\n", "    loaders = {\n"), ("    }\n", '    }\n    loaders["extra"] = None\n    return loaders\n')),
         '''
 def make_dataloaders(datasets, batch_size):
     train = DataLoader(datasets["train"], batch_size, True, collate_fn=SST2Dataset.collate_fn)
