@@ -1,4 +1,4 @@
-"""Breaks the product in some sixty small ways, one at a time, and counts which the tests notice.
+"""Breaks the product in a hundred small ways, one at a time, and counts which the tests notice.
 
     python tests/breaks.py              # all of them; exit status 1 below 90 %
     python tests/breaks.py judge kept   # those whose room or old text holds one of these words
