@@ -346,14 +346,14 @@ def run_roster(options) -> int:
     from pathlib import Path
 
     from autograder.classroom.gradebook import ClassGradebook
-    from autograder.classroom.roster import (
+    from autograder.course import CourseError, load_assignment
+    from autograder.intake.arrivals import find_students
+    from autograder.roster import (
         compare,
         find_roster,
         find_without_track,
         set_roster,
     )
-    from autograder.course import CourseError, load_assignment
-    from autograder.intake.arrivals import find_students
 
     assignment = load_assignment(options.assignment)
     file = Path(options.file) if options.file else None
@@ -385,8 +385,8 @@ def run_roster(options) -> int:
 def run_collect(options) -> int:
     from pathlib import Path
 
-    from autograder.classroom.collect import collect
     from autograder.course import load_assignment
+    from autograder.intake.collect import collect
 
     assignment = load_assignment(options.assignment)
     done = collect(assignment, [Path(name) for name in options.downloads])

@@ -50,7 +50,7 @@ GRADES = "autograder/reports/grades.py"
 GRADEBOOK = "autograder/classroom/gradebook.py"
 PUBLISH = "autograder/authoring/publish.py"
 LEAKS = "autograder/authoring/leaks.py"
-COLLECT = "autograder/classroom/collect.py"
+COLLECT = "autograder/intake/collect.py"
 LATENESS = "autograder/reports/lateness.py"
 FEEDBACK = "autograder/reports/feedback.py"
 SIMILARITY = "autograder/reports/similarity.py"
@@ -90,7 +90,7 @@ GUARDS = {
     GRADEBOOK: "reports/test_grades.py",
     PUBLISH: "authoring/test_publish.py",
     LEAKS: "authoring/test_publish.py",
-    COLLECT: "classroom/test_collect.py",
+    COLLECT: "intake/test_collect.py",
     LATENESS: "reports/test_lateness.py",
     FEEDBACK: "reports/test_feedback_files.py",
     SIMILARITY: "reports/test_report.py",
@@ -98,7 +98,7 @@ GUARDS = {
 # The tests of each room, the quick ones first.
 TESTS = {
     "grades": ("classroom/test_roster.py", "reports/test_grades.py"),
-    "collect": ("classroom/test_collect.py", "reports/test_report.py"),
+    "collect": ("intake/test_collect.py", "reports/test_report.py"),
     "publish": ("authoring/test_publish.py", "authoring/test_build.py"),
     "intake": ("intake/test_restore.py", "intake/test_unzip.py", "intake/test_gather.py",
                "intake/test_arrivals.py", "intake/test_colab_export.py", "intake/test_damage.py"),

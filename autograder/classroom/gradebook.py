@@ -39,10 +39,10 @@ from traitlets.utils.importstring import import_item
 from autograder.authoring.build import generate_release, load_nbgrader_config
 from autograder.blueprint import load_blueprints
 from autograder.classroom.migration import fits, migrate
-from autograder.classroom.roster import Entry, find_roster
 from autograder.course import Assignment, CourseError
 from autograder.files import explain_os_error, replace_file, write_beside
 from autograder.grading.grade import CELL_TIMEOUT
+from autograder.roster import Entry, find_roster
 from autograder.terminal import show_bar
 
 # Done by whoever runs the notebook; everything else in nbgrader_config.py's lists is done here.

@@ -19,13 +19,13 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.authoring.build import load_nbgrader_config
-from autograder.classroom.collect import Log
 from autograder.classroom.gradebook import find_alembic
-from autograder.classroom.roster import find_roster
 from autograder.course import Assignment, Course, CourseError
 from autograder.files import replace_file
+from autograder.intake.collected import Log
 from autograder.marking.desk import refresh_desk
 from autograder.reports.page_state import fingerprint_student
+from autograder.roster import find_roster
 
 SYSTEMS = ("moodle", "canvas", "mail")
 _MADE_FROM = re.compile(r'<meta[^>]*name="made-from"[^>]*>')

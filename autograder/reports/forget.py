@@ -9,13 +9,13 @@ from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import delete, inspect
 
 from autograder.authoring.build import load_nbgrader_config
-from autograder.classroom.collect import Log
 from autograder.classroom.gradebook import find_alembic
 from autograder.classroom.history import find_place
 from autograder.classroom.migration import dropped_marks
-from autograder.classroom.roster import find_roster, remove_from_roster
 from autograder.course import Course, CourseError
+from autograder.intake.collected import Log
 from autograder.marking import tables
+from autograder.roster import find_roster, remove_from_roster
 
 
 def forget(course: Course, student: str, really: bool) -> list[str]:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.classroom.accounts import Account, account_for
-from autograder.classroom.collect import Log
 from autograder.classroom.gradebook import ClassGradebook, Mark, Submission
-from autograder.classroom.roster import Entry, compare, find_roster, find_without_track
 from autograder.course import Assignment, Course, CourseError
 from autograder.files import replace_file
+from autograder.intake.collected import Log
 from autograder.reports.lateness import find_arrivals, say_lateness
+from autograder.roster import Entry, compare, find_roster, find_without_track
 
 FORMATS = ("csv", "canvas", "moodle")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")

@@ -8,11 +8,11 @@ from sqlalchemy import inspect, select
 
 from autograder.authoring.build import load_nbgrader_config
 from autograder.classroom.accounts import account_for
-from autograder.classroom.collect import Log
 from autograder.classroom.gradebook import find_alembic
 from autograder.classroom.history import read_history
 from autograder.classroom.migration import read_dropped
 from autograder.course import Assignment, CourseError
+from autograder.intake.collected import Log
 from autograder.marking import tables
 from autograder.marking.requests import read_requests
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC
 
-from autograder.classroom.collect import Log
 from autograder.classroom.gradebook import Submission
-from autograder.classroom.roster import Entry
 from autograder.course import Assignment
+from autograder.intake.collected import Log
+from autograder.roster import Entry
 
 # What a collected file's moment was taken from, in words.
 _SOURCES = {

@@ -16,13 +16,13 @@ import nbformat
 from autograder.blueprint import Blueprint, load_blueprints
 from autograder.classroom.accounts import account_for
 from autograder.classroom.gradebook import ClassGradebook, Mark
-from autograder.classroom.roster import compare, find_roster
 from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
 from autograder.grading.grade import read_result
 from autograder.reports.examples import find_codes, make_anonymous
 from autograder.reports.lateness import Arrival, find_arrivals
 from autograder.reports.similarity import Pair, Work, find_pairs, read_work
+from autograder.roster import compare, find_roster
 from autograder.terminal import track
 
 

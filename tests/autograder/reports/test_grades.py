@@ -11,7 +11,6 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.classroom.gradebook import ClassGradebook, Mark, Submission, record_assignment
-from autograder.classroom.roster import Entry
 from autograder.course import CourseError, load_assignment, load_course
 from autograder.reports.grades import (
     CourseGrade,
@@ -24,6 +23,7 @@ from autograder.reports.grades import (
     write_course,
     write_grades,
 )
+from autograder.roster import Entry
 from tests.conftest import FULL, ROOT, run_autograder
 
 pytestmark = pytest.mark.xdist_group("grades")

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from autograder.classroom.gradebook import Submission
-from autograder.classroom.roster import Entry
 from autograder.course import load_assignment
 from autograder.reports.lateness import find_arrivals
+from autograder.roster import Entry
 from tests.conftest import ROOT, run_autograder
 
 DUE = datetime(2030, 3, 1, 18)

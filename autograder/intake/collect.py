@@ -24,13 +24,14 @@ from pathlib import Path, PurePosixPath
 import yaml
 
 from autograder.blueprint import load_blueprints
-from autograder.classroom.elsewhere import read_gradescope_results, read_gradescope_time
-from autograder.classroom.roster import Entry, find_roster
-from autograder.classroom.worksheet import Worksheet, is_worksheet, read_worksheet
 from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
 from autograder.intake.arrivals import STAMP, find_counting
+from autograder.intake.collected import Log
 from autograder.intake.gather import MANIFEST, Kit, is_work
+from autograder.intake.gradescope_export import read_gradescope_results, read_gradescope_time
+from autograder.intake.worksheet import Worksheet, is_worksheet, read_worksheet
+from autograder.roster import Entry, find_roster
 from autograder.terminal import track
 
 _MOODLE = re.compile(
@@ -113,23 +114,6 @@ def collect(assignment: Assignment, downloads: list[Path]) -> Collected:
     if reader.results:
         results.write()
     return done
-
-
-class Log:
-    """What was collected when: grading/collected/<assignment>.json, by student and file.
-
-    A file beside it, with -gradescope in its name, holds the points that Gradescope's own run gave.
-    """
-
-    def __init__(self, assignment: Assignment, kind: str = ""):
-        self.path = assignment.grading / "collected" / f"{assignment.name}{kind}.json"
-        try:
-            self.entries: dict[str, dict[str, dict]] = json.loads(self.path.read_bytes())
-        except (OSError, ValueError):
-            self.entries = {}
-
-    def write(self) -> None:
-        replace_file(self.path, json.dumps(self.entries, indent=1, ensure_ascii=False).encode())
 
 
 # --------------------------------------------------------------------------------------- reading

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from autograder.classroom.roster import open_table
 from autograder.course import CourseError
+from autograder.roster import open_table
 
 _TIME = "last modified (submission)"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from autograder.__main__ import main
-from autograder.classroom.roster import Entry, compare, read_roster
 from autograder.course import CourseError
+from autograder.roster import Entry, compare, read_roster
 from tests.autograder.classroom.classes import read_gradebook
 from tests.conftest import ROOT, run_autograder
 

@@ -10,13 +10,14 @@ import nbformat
 import pytest
 
 from autograder.blueprint import load_blueprints
-from autograder.classroom.collect import Log, collect
 from autograder.classroom.gradebook import Mark
-from autograder.classroom.roster import read_roster
 from autograder.course import CourseError
 from autograder.demo.personas import fill_in, solve_all
 from autograder.intake.arrivals import find_students, settle
+from autograder.intake.collect import collect
+from autograder.intake.collected import Log
 from autograder.reports.grades import _compare_with_gradescope
+from autograder.roster import read_roster
 from tests.autograder.classroom.classes import grading_into
 from tests.autograder.intake.odd_students import FIRST, make_odd_students, put, read_scores
 from tests.conftest import run_autograder
