@@ -97,7 +97,7 @@ GUARDS = {
 }
 # The tests of each room, the quick ones first.
 TESTS = {
-    "grades": ("classroom/test_roster.py", "reports/test_grades.py"),
+    "grades": ("test_roster.py", "reports/test_grades.py"),
     "collect": ("intake/test_collect.py", "reports/test_report.py"),
     "publish": ("authoring/test_publish.py", "authoring/test_build.py"),
     "intake": ("intake/test_restore.py", "intake/test_unzip.py", "intake/test_gather.py",
