@@ -121,6 +121,8 @@ def make_parser() -> argparse.ArgumentParser:
     collect.add_argument("downloads", nargs="+", metavar="DOWNLOAD",
                          help="a zip of all submissions, a folder named by student, or Moodle's "
                          "grading worksheet, which says when work came in")  # fmt: skip
+    collect.add_argument("--assign", action="append", default=[], metavar="WORK=STUDENT",
+                         help="whose a file or folder is that fits nobody; or a CSV of such lines")  # fmt: skip
     _add_assignment(collect)
     collect.set_defaults(run=run_collect, bar="collecting")
 
@@ -387,32 +389,19 @@ def run_collect(options) -> int:
 
     from autograder.course import load_assignment
     from autograder.intake.collect import collect
+    from autograder.intake.summary import tell_about_times, tell_what_came, tell_what_is_open
+    from autograder.roster import find_roster
 
     assignment = load_assignment(options.assignment)
-    done = collect(assignment, [Path(name) for name in options.downloads])
-    for student, file, when in done.placed:
-        print(f"{student}: {file}" + (f" ({when})" if when else " (when is not known)"))
-    for sentence in done.problems:
-        print(f"autograder: {sentence}", file=sys.stderr)
-    for sentence in done.unmatched:
-        print(f"not matched: {sentence}", file=sys.stderr)
-    people = len({student for student, _, _ in done.placed})
-    known = f"; {done.known} were there already" if done.known else ""
-    print(f"{len(done.placed)} files of {people} students were collected{known}.")
+    done = collect(assignment, [Path(name) for name in options.downloads], options.assign)
+    for line in tell_what_came(done, find_roster(assignment) or {}):
+        print(line)
     if done.results:
         print(f"Gradescope's points of {done.results} students were kept: `grades` compares them.")
-    undated = sum(not when for _, _, when in done.placed)
-    if undated:
-        print(f"{undated} of them came without a time, and are never late by that. Moodle says it in its "
-              "grading worksheet: collect that CSV together with the zip.")  # fmt: skip
-    if done.undated_late:
-        print(f"The system calls work of {', '.join(done.undated_late)} late, and does not say when it "
-              f"came. It costs nothing until you write that into {assignment.grading / 'submitted'}/"
-              f"<student>/{assignment.name}/timestamp.txt, such as 2030-03-01 18:00:00 UTC.")  # fmt: skip
-    if done.unmatched:
-        print(f"{len(done.unmatched)} files could not be matched: correct the roster and collect again, "
-              f"or put them into {assignment.grading / 'submitted'}/<student>/{assignment.name}/.",
-              file=sys.stderr)  # fmt: skip
+    for line in tell_about_times(done):
+        print(line)
+    for line in tell_what_is_open(done, assignment):
+        print(f"autograder: {line}", file=sys.stderr)
     return int(bool(done.unmatched or done.problems))
 
 

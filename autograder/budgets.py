@@ -15,10 +15,14 @@ MOST_CELLS = 3_000  # of one notebook
 MOST_PARTS = 500_000  # brackets and braces in a notebook file: what reading it takes memory for
 MOST_OUTPUTS = 1_000  # of one cell, as handed in
 LARGEST_ZIP = 200 * MB  # packed
-LARGEST_CONTENT = 400 * MB  # unpacked
-MOST_FILES = 2_000  # in a zip, and beside a notebook
+LARGEST_CONTENT = 400 * MB  # unpacked, all zips of a place together
+PLAIN_CONTENT = 50 * MB  # what any zip may unpack to; more only in proportion to its size
+EMPTY_RATIO = 50  # no work is packed tighter: what is, is empty
+MOST_FILES = 2_000  # in a zip, in all zips of a place, and beside a notebook
 MOST_ARRIVALS = 5_000  # files in one place; more is not a submission
 DEEPEST_FOLDER = 20  # folders within folders
+MOST_DOWNLOADED = 100_000  # entries in a download of all submissions
+LARGEST_DOWNLOAD_FILE = 200 * MB  # one file in it; more is no work
 LARGEST_RECORD = 4 * MB  # of a small file that says what a submission holds
 
 # --------------------------------------------------------------------- what a kernel is given

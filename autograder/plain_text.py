@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 # Everything below a space but tab and line ends, what follows 7-bit ASCII up to a0, halves of
 # characters, and marks that turn the direction of writing round.
@@ -44,3 +45,15 @@ def one_line(text: str, longest: int = 500) -> str:
     """Return a text as one short line, as for an error's own words."""
     words = " ".join(clean_text(text[: 4 * longest]).split())
     return words if len(words) <= longest else words[: longest - 1] + "…"
+
+
+def show_name(text: str, longest: int = 120) -> str:
+    """Return a name that somebody else chose as one short line, with what cannot be seen spelt out.
+
+    >>> show_name("Ada\\u200b Lund\\x1b[2J")
+    'Ada\\\\u200b Lund[2J'
+    """
+    return "".join(
+        f"\\u{ord(sign):04x}" if unicodedata.category(sign) == "Cf" else sign
+        for sign in one_line(text, longest)
+    )

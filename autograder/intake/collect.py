@@ -1,430 +1,419 @@
-"""Sorts what a learning system lets instructors download into grading/submitted/, by the roster.
+"""Sorts what a learning platform lets instructors download into grading/submitted/, by the roster.
 
 Moodle's, Canvas's and Blackboard's zips of all submissions, Gradescope's export, and folders or files
 that are named by student. Nothing is overwritten: a file that comes again with other content is kept
-beside the earlier one, with its time in its name. When it was handed in is taken from what the system
-says, from the manifest in a student's zip, or from the file, in that order. Canvas, and Moodle in most
-versions, write the moment of the download on every file; that is never taken for the hand-in.
+beside the earlier one, with its time in its name. What is nobody's for sure is placed nowhere, and
+listed with the students it may belong to. When work came in is what the platform's record says; the
+moment of packing and a file's own time are noted as hints.
 """
 
 from __future__ import annotations
 
-import io
+import contextlib
+import errno
+import filecmp
+import hashlib
 import json
 import os
-import re
 import unicodedata
-import zipfile
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path, PurePosixPath
-
-import yaml
+from pathlib import Path
 
 from autograder.blueprint import load_blueprints
+from autograder.budgets import LARGEST_CONTENT, LARGEST_RECORD, MOST_FILES
 from autograder.course import Assignment, CourseError
-from autograder.files import replace_file
+from autograder.fence import describe_failure
+from autograder.files import explain_os_error, replace_file
 from autograder.intake.arrivals import STAMP, find_counting
 from autograder.intake.collected import Log
+from autograder.intake.download import Download
 from autograder.intake.gather import MANIFEST, Kit, is_work
-from autograder.intake.gradescope_export import read_gradescope_results, read_gradescope_time
+from autograder.intake.layouts import HandIn, HandInFile, split
+from autograder.intake.matching import Assigned, Match, Matcher, refuse_namesakes, write_lines
+from autograder.intake.unzip import DAMAGED, read_member
 from autograder.intake.worksheet import Worksheet, is_worksheet, read_worksheet
-from autograder.roster import Entry, find_roster
+from autograder.opener import describe_size
+from autograder.plain_text import clean_text, show_name
+from autograder.roster import find_roster
 from autograder.terminal import track
 
-_MOODLE = re.compile(
-    r"(?P<who>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)_?/?(?P<file>.*)", re.S
-)
-_CANVAS = re.compile(r"(?P<who>.+?)_(?P<late>LATE_)?(?P<user>\d+)_(?P<sub>\d+)_(?P<file>.+)", re.S)
-_BLACKBOARD = re.compile(
-    r"(?P<who>.+)_attempt_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)", re.S
-)
-_METADATA = "submission_metadata.yml"  # in what Gradescope exports
-_LARGEST = 200 * 2**20  # bytes of one file; more is no notebook
-_JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db")
+PROPOSALS = "proposals.csv"  # below grading/collected/: what fits one student loosely
+_KEPT = "assign.csv"  # there too: what an instructor said
+_LONGEST = 180  # bytes of a file's name; some more are added to it on the way
+_CHUNK = 2**20
 _PACKING = timedelta(minutes=15)  # times of files that lie closer together are those of the packing
 
 
 @dataclass(frozen=True)
-class Piece:
-    """One file of a download, and whatever its system says about it."""
+class Placed:
+    """One file that was put into a student's folder."""
 
-    name: str  # the file's own name, folders included
-    content: bytes
-    label: str  # where it is in the download
-    keys: tuple[str, ...]  # what may name the student, the surest first
-    moment: datetime | None = None
-    source: str = "file"  # of the moment: system, manifest, file, or packing, which tells nothing
-    ticket: str = ""  # what the system wants to see on feedback
-    late: bool = False  # says the system, without saying when
+    student: str
+    name: str
+    moment: datetime | None  # by the platform's record
 
-    @property
-    def from_canvas(self) -> bool:
-        return bool(self.keys) and self.keys[0].startswith("lms:")
+
+@dataclass(frozen=True)
+class Unmatched:
+    """A part of a download that is nobody's for sure."""
+
+    name: str
+    files: int
+    why: str
+    candidates: tuple[str, ...]
 
 
 @dataclass
 class Collected:
     """What came of a download."""
 
-    placed: list[tuple[str, str, str]] = field(default_factory=list)  # student, file, when
-    known: int = 0  # files that were there already
-    unmatched: list[str] = field(default_factory=list)  # sentences
-    undated_late: list[str] = field(default_factory=list)  # students whom the system calls late
+    placed: list[Placed] = field(default_factory=list)
+    known: dict[str, int] = field(default_factory=dict)  # files that were there already
+    unmatched: list[Unmatched] = field(default_factory=list)
+    left_out: list[str] = field(
+        default_factory=list
+    )  # sentences: what was handed in and is no work
+    empty: set[str] = field(default_factory=set)  # whose part held no file
+    late: set[str] = field(default_factory=set)  # whom the platform calls late, without a moment
     results: int = 0  # students whose points on Gradescope are known
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # sentences
 
 
-def collect(assignment: Assignment, downloads: list[Path]) -> Collected:
-    """Sort downloads into the students' folders; return what was done and what could not be."""
+def collect(
+    assignment: Assignment, downloads: Iterable[Path], given: Iterable[str] = ()
+) -> Collected:
+    """Sort downloads into the students' folders; return what was done and what could not be.
+
+    `given` says whose a file or folder is: lines "file or folder=student", or tables of them. What is
+    wrong with these lines is said before anything is placed.
+    """
     roster = find_roster(assignment)
     if roster is None:
         raise CourseError(
             "There is no roster, so nobody can be told whose files these are: "
             "python -m autograder roster FILE (Canvas's, Moodle's or Blackboard's export will do)."
         )
-    for download in downloads:
-        if not download.exists():
-            raise CourseError(f"{download} does not exist.")
-    sheets = {path: read_worksheet(path) for path in downloads if is_worksheet(path)}
-    names = _index(roster)
-    reader = Reader(names, sheets.values())
-    log, results = Log(assignment), Log(assignment, "-gradescope")
-    done = reader.done
-    touched = set()
-    for download in downloads:
-        for piece in reader.read(download) if download not in sheets else ():
-            student = _match(piece.keys, names)
-            if student:
-                _place(assignment, student, piece, log, done)
-                touched.add(student)
-            else:
-                done.unmatched.append(f"{piece.label} {_say_why_not(piece.keys, names)}")
-    for keys, result in reader.results:
-        student = _match(keys, names)
-        if student:
-            results.entries[student] = result
-            done.results += 1
-    log.write()
+    downloads = list(downloads)
+    for path in downloads:
+        if not path.exists():
+            raise CourseError(f"{path} does not exist.")
+    matcher = Matcher(roster)
+    assigned = Assigned(assignment.grading / "collected" / _KEPT, roster, given)
+    done = Collected(problems=list(assigned.problems))
+    with contextlib.ExitStack() as stack:
+        sheet = _read_worksheets(downloads, done)
+        opened: list[tuple[Download, list[HandIn]]] = []
+        for path in downloads:
+            if is_worksheet(path):
+                continue
+            try:
+                download = stack.enter_context(Download(path))
+                opened.append((download, split(download, matcher.is_known, sheet)))
+                done.problems += download.problems
+            except Exception as problem:  # one download must not end the others
+                done.problems.append(describe_failure(problem, f"{path} could not be read"))
+        every = [hand_in for _, hand_ins in opened for hand_in in hand_ins]
+        assigned.require_used(every)
+        _compare_with_sheet(sheet, every, done)
+        log, results = Log(assignment), Log(assignment, "-gradescope")
+        placer = _Placer(assignment, log, done)
+        chosen = list(_choose(opened, matcher, assigned, log, done))
+        try:
+            for download, hand_in, match in track(chosen, "sorting files"):
+                if hand_in.results is not None:
+                    results.entries[match.student] = hand_in.results
+                    done.results += 1
+                placer.place(download, hand_in, match.student)
+        finally:  # what was placed is known to have been, whatever happens
+            log.write()
+            if done.results:
+                results.write()
+    assigned.keep()
+    _propose(assignment, done)
     kit = load_blueprints(assignment)
-    for student in track(sorted(touched), "looking when it came"):
-        _stamp(assignment, student, log.entries[student], kit)
-    if reader.results:
-        results.write()
+    for student in track(sorted(placer.touched), "looking when it came"):
+        try:
+            _stamp(assignment, student, log.entries[student], kit)
+        except Exception as problem:  # one student's files must not cost the others
+            done.problems.append(
+                describe_failure(problem, f"{student}: could not be looked through")
+            )
     return done
 
 
-# --------------------------------------------------------------------------------------- reading
+# --------------------------------------------------------------------------------------- choosing
 
 
-class Reader:
-    """Reads downloads piece by piece, and notes what is odd about them."""
-
-    def __init__(self, names: dict[str, str | None], sheets: Iterable[Worksheet] = ()):
-        self.done = Collected()
-        self.results: list[tuple[tuple[str, ...], dict]] = []  # keys, what Gradescope gave
-        self._names = names
-        self._rows = {number: row for sheet in sheets for number, row in sheet.items()}
-
-    def read(self, download: Path) -> Iterator[Piece]:
-        """Yield the files of one download."""
-        where = f"{download.name}: "
-        if download.is_file() and download.suffix.lower() == ".zip":
-            try:
-                with zipfile.ZipFile(download) as archive:
-                    files = list(_list_zip(archive, self.done))
-            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as problem:
-                raise CourseError(f"{download} cannot be read as a zip file ({problem}).") from None
-        elif download.is_dir():
-            files = list(_list_folder(download, self.done))
-        else:
-            files, where = [(download.name, download.read_bytes(), _find_file_time(download))], ""
-        pieces = _take_off_counts(list(self._recognise(_unwrap(files, self._names))))
-        packed = _find_packing(pieces)
-        for piece in track(pieces, f"sorting {download.name}"):
-            moment, source = _date(piece)
-            if source == "file" and piece.ticket and packed:
-                source = "packing"
-            yield replace(piece, label=where + piece.label, moment=moment, source=source)
-
-    def _recognise(self, files: list[File]) -> Iterator[Piece]:
-        """Say whose download it is, by its names, and turn each file into a piece."""
-        metadata = next((f for f in files if PurePosixPath(f[0]).name == _METADATA), None)
-        submissions = _read_gradescope(metadata[1]) if metadata else {}
-        for key, facts in submissions.items():
-            found = read_gradescope_results(key, facts)
-            self.results += [(keys, found) for keys in _list_submitters(facts) if found]
-        for name, content, moment in files:
-            if metadata is not None:
-                pieces = _take_gradescope(name, content, submissions)
-            else:
-                pieces = filter(None, [_take_by_name(name, content, moment, self._names)])
-            for piece in pieces:
-                yield self._look_up(piece)
-
-    def _look_up(self, piece: Piece) -> Piece:
-        """Add what Moodle's grading worksheet says about a piece: who it is, and when it came."""
-        found = _MOODLE.fullmatch(f"{piece.ticket}_")
-        row = self._rows.get(found["id"]) if found else None
-        if row is None:
-            return piece
-        keys = (*row.keys, *piece.keys)
-        if row.moment is None:
-            return replace(piece, keys=keys)
-        return replace(piece, keys=keys, moment=row.moment, source="system")
-
-
-File = tuple[str, bytes, datetime | None]
-
-
-def _list_zip(archive: zipfile.ZipFile, done: Collected) -> Iterator[File]:
-    for entry in archive.infolist():
-        if entry.is_dir() or _is_junk(entry.filename):
-            continue
-        if entry.file_size > _LARGEST:
+def _read_worksheets(downloads: list[Path], done: Collected) -> Worksheet:
+    sheet: Worksheet = {}
+    for path in filter(is_worksheet, downloads):
+        rows = read_worksheet(path)
+        both = [number for number in rows if number in sheet and sheet[number] != rows[number]]
+        if both:
             done.problems.append(
-                f"{entry.filename} is too large to be work ({entry.file_size} bytes)."
+                f"{path.name} says something else about {len(both)} participants than the worksheet "
+                f"before it ({', '.join(both[:4])}); the first one counts."
             )
-            continue
-        try:
-            moment = datetime(*entry.date_time).astimezone(UTC)  # zips hold local time
-        except (ValueError, OverflowError):
-            moment = None
-        yield _mend(entry), archive.read(entry), moment
+        sheet = rows | sheet
+    return sheet
 
 
-def _mend(entry: zipfile.ZipInfo) -> str:
-    """Return an entry's name; some systems write UTF-8 without saying so."""
-    if entry.flag_bits & 0x800:
-        return entry.filename
-    try:
-        return entry.filename.encode("cp437").decode("utf-8")
-    except UnicodeError:
-        return entry.filename
-
-
-def _list_folder(folder: Path, done: Collected) -> Iterator[File]:
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and not path.is_symlink() and not _is_junk(name):
-            if path.stat().st_size > _LARGEST:
-                done.problems.append(f"{name} is too large to be work.")
-                continue
-            yield name, path.read_bytes(), _find_file_time(path)
-
-
-def _is_junk(name: str) -> bool:
-    parts = PurePosixPath(name).parts
-    return any(part in _JUNK or part.startswith("._") for part in parts)
-
-
-def _find_file_time(path: Path) -> datetime:
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-
-
-def _unwrap(files: list[File], names: dict[str, str | None]) -> list[File]:
-    """Take off the one folder that a computer puts around what it unpacks or packs."""
-    tops = {PurePosixPath(name).parts[0] if "/" in name else "" for name, _, _ in files}
-    top = tops.pop() if len(tops) == 1 else ""
-    if not top or _normal(top) in names or _MOODLE.match(top):
-        return files
-    return [(name.partition("/")[2], content, moment) for name, content, moment in files]
-
-
-def _take_off_counts(pieces: list[Piece]) -> list[Piece]:
-    """Take off the number that Canvas adds to the name of what is handed in again.
-
-    Where it tells two files of a student's apart, it stays: -10 is later than -9.
-    """
-    plain = [re.sub(r"-\d+(?=\.[^.]+$)", "", p.name) if p.from_canvas else p.name for p in pieces]
-    times = Counter((piece.keys, name) for piece, name in zip(pieces, plain, strict=True))
-    return [
-        replace(piece, name=name) if times[piece.keys, name] == 1 else piece
-        for piece, name in zip(pieces, plain, strict=True)
-    ]
-
-
-def _find_packing(pieces: list[Piece]) -> bool:
-    """Do the files' times only say when the download was packed?"""
-    times = [piece.moment for piece in pieces if piece.moment and piece.source == "file"]
-    return bool(times) and max(times) - min(times) < _PACKING
-
-
-def _take_by_name(
-    name: str, content: bytes, moment: datetime | None, names: dict[str, str | None]
-) -> Piece | None:
-    found = _MOODLE.fullmatch(name)
-    if found:
-        if found["kind"] != "file" or not found["file"]:
-            return None  # text typed into a form, not a file
-        ticket = f"{found['who']}_{found['id']}_assignsubmission_file"
-        who = found["who"].rpartition("/")[2]
-        return Piece(found["file"], content, name, (who,), moment, ticket=ticket.rpartition("/")[2])
-    parts = PurePosixPath(name).parts
-    if len(parts) > 1 and _normal(parts[0]) in names:  # a folder for each student
-        return Piece("/".join(parts[1:]), content, name, (parts[0],), moment)
-    base = parts[-1]
-    found = _BLACKBOARD.fullmatch(base)
-    if found:
-        return _take_blackboard(name, content, found) if found["file"] else None  # only a note
-    found = _CANVAS.fullmatch(base)
-    if found:
-        ticket = f"{found['who']}_{found['user']}_{found['sub']}"
-        keys = (f"lms:{found['user']}", found["who"])  # all files have the moment of the download
-        late = bool(found["late"])
-        return Piece(found["file"], content, name, keys, moment, "packing", ticket, late)
-    if len(parts) > 1:
-        return Piece("/".join(parts[1:]), content, name, (parts[0],), moment)
-    return Piece(base, content, name, (f"start:{base}",), moment)
-
-
-def _take_blackboard(name: str, content: bytes, found: re.Match) -> Piece:
-    """Take `<assignment>_<login>_attempt_<time>_<file>`; either of the first two may hold a _."""
-    words = found["who"].split("_")
-    keys = tuple("_".join(words[start:]) for start in range(len(words)))
-    try:
-        moment = datetime.strptime(found["when"], "%Y-%m-%d-%H-%M-%S").astimezone(UTC)
-    except (ValueError, OverflowError):
-        moment = None
-    return Piece(found["file"], content, name, keys, moment, "system")
-
-
-def _read_gradescope(content: bytes) -> dict[str, dict]:
-    try:
-        found = yaml.safe_load(content)
-        return found if isinstance(found, dict) else {}
-    except (yaml.YAMLError, RecursionError, ValueError) as problem:
-        raise CourseError(f"{_METADATA} cannot be read: {str(problem).splitlines()[0]}.") from None
-
-
-def _list_submitters(facts) -> list[tuple[str, ...]]:
-    """Return what names each student of a submission; groups have several."""
-    people = facts.get(":submitters") if isinstance(facts, dict) else None
-    found = [
-        tuple(str(person[key]) for key in (":sid", ":email", ":name") if person.get(key))
-        for person in (people if isinstance(people, list) else [])
-        if isinstance(person, dict)
-    ]
-    return found or [()]
-
-
-def _take_gradescope(name: str, content: bytes, submissions: dict) -> list[Piece]:
-    parts = PurePosixPath(name).parts
-    key = next((part for part in parts if part in submissions), None)
-    if key is None or parts[-1] == _METADATA:
-        return []
-    facts = submissions[key] if isinstance(submissions[key], dict) else {}
-    moment = read_gradescope_time(facts.get(":created_at"))
-    inner = "/".join(parts[parts.index(key) + 1 :])
-    return [
-        Piece(inner, content, name, keys, moment, "system", key) for keys in _list_submitters(facts)
-    ]
-
-
-def _date(piece: Piece) -> tuple[datetime | None, str]:
-    """Return when a file was handed in, and who says so."""
-    if piece.source == "system" and piece.moment:
-        return piece.moment, "system"
-    if piece.name.lower().endswith(".zip"):
-        try:
-            with zipfile.ZipFile(io.BytesIO(piece.content)) as archive:
-                manifest = json.loads(archive.read(MANIFEST)[: 2**20])
-            return datetime.fromisoformat(manifest["made"]).astimezone(UTC), "manifest"
-        except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, RuntimeError,
-                NotImplementedError, OverflowError, RecursionError):  # fmt: skip
-            pass
-    return piece.moment, "packing" if piece.source == "packing" else "file"
-
-
-# -------------------------------------------------------------------------------------- matching
-
-
-def _index(roster: dict[str, Entry]) -> dict[str, str | None]:
-    """Return who is meant by an id, a login, an address or a name; None where several are."""
-    names: dict[str, str | None] = {}
-    for entry in roster.values():
-        first, last = entry.first_name, entry.last_name
-        keys = {
-            entry.student, entry.login, entry.sis_id, entry.email, entry.email.partition("@")[0],
-            f"{first} {last}" if first else entry.name, f"{last} {first}" if first else "",
-            f"lms:{entry.lms_id}" if entry.lms_id else "", entry.lms_id,
-        }  # fmt: skip
-        for key in {_normal(key) for key in keys} - {""}:
-            names[key] = entry.student if names.get(key, entry.student) == entry.student else None
-    for student in roster:
-        names[_normal(student)] = student  # the surest of all
-    return names
-
-
-def _match(keys: tuple[str, ...], names: dict[str, str | None]) -> str | None:
-    for key in keys:
-        if key.startswith("start:"):  # a file's name begins with the student's
-            plain = _normal(key.removeprefix("start:"))
-            fitting = [name for name in names if len(name) > 2 and plain.startswith(name)]
-            best = max(fitting, key=len, default="")
-            if best and names[best]:
-                return names[best]
-        elif names.get(_normal(key)):
-            return names[_normal(key)]
-    return None
-
-
-def _say_why_not(keys: tuple[str, ...], names: dict[str, str | None]) -> str:
-    several = any(_normal(key) in names for key in keys)
-    return "fits several on the roster" if several else "names nobody on the roster"
-
-
-def _normal(text: str) -> str:
-    """Return a text without case, accents and punctuation: systems differ in all of these."""
-    prefix = "lms:" if text.startswith("lms:") else ""
-    plain = unicodedata.normalize("NFKD", text.removeprefix("lms:")).casefold()
-    return prefix + "".join(char for char in plain if char.isalnum())
-
-
-# --------------------------------------------------------------------------------------- placing
-
-
-def _place(assignment: Assignment, student: str, piece: Piece, log: Log, done: Collected) -> None:
-    folder = assignment.grading / "submitted" / student / assignment.name
-    inner = "/".join(
-        part for part in PurePosixPath(piece.name).parts if part not in ("..", "/", ".")
-    )
-    if not inner or PurePosixPath(inner).name == STAMP:
+def _compare_with_sheet(sheet: Worksheet, hand_ins: list[HandIn], done: Collected) -> None:
+    """Say where Moodle's worksheet does not fit its zip: then it does not say who and when."""
+    if not sheet:
         return
-    entries = log.entries.setdefault(student, {})
-    is_dated = piece.moment is not None and piece.source != "packing"
-    when = f"{piece.moment:%Y-%m-%d %H:%M:%S} UTC" if is_dated else ""
-    if piece.late and not is_dated and student not in done.undated_late:
-        done.undated_late.append(student)
-    path = folder / inner
-    earlier = [
-        name for name in entries if (folder / name).is_file() and _same(folder / name, piece)
-    ]
-    if earlier or (path.is_file() and _same(path, piece)):
-        done.known += 1
-        entry = entries.setdefault(earlier[0] if earlier else inner, {})
-        entry.update({"ticket": piece.ticket or entry.get("ticket", ""), "from": piece.label,
-                      "late": piece.late})  # fmt: skip
-        if when and (piece.source == "system" or not entry.get("time")):
-            entry.update({"time": when, "says": piece.source})  # known better now than before
+    folders = {}
+    for hand_in in hand_ins:
+        platform, _, number = hand_in.identity.partition(":")
+        if platform == "moodle":
+            folders[number] = dict(hand_in.people[0])["moodle name"]
+    if not folders:
+        done.problems.append("Moodle's worksheet was given without Moodle's zip, and says nothing.")
+    absent = [number for number in folders if number not in sheet]
+    wrong = [n for n, who in folders.items() if n in sheet and not sheet[n].fits(who)]
+    for numbers, why in (
+        (absent, "does not have"),
+        (wrong, "has under another name"),
+    ):
+        if numbers:
+            names = ", ".join(show_name(f"{folders[n]}_{n}") for n in sorted(numbers)[:4])
+            done.problems.append(
+                f"The worksheet {why} {len(numbers)} of the {len(folders)} participants in the zip "
+                f"({names}): is it that of the same assignment? For them it was not used."
+            )
+
+
+def _choose(
+    opened: list[tuple[Download, list[HandIn]]],
+    matcher: Matcher,
+    assigned: Assigned,
+    log: Log,
+    done: Collected,
+) -> Iterator[tuple[Download, HandIn, Match]]:
+    """Yield whose each part is; note what is nobody's."""
+    people = []
+    for download, hand_ins in opened:
+        for hand_in in hand_ins:
+            said = assigned.find(hand_in)
+            for keys in hand_in.people if said is None else [()]:
+                match = matcher.match(keys) if said is None else Match(said)
+                people.append((download, hand_in, hand_in.identify(keys), match))
+    remembered = {
+        student: {file["who"] for file in files.values() if file.get("who")}
+        for student, files in log.entries.items()
+    }
+    matches = refuse_namesakes([(who, match) for _, _, who, match in people], remembered)
+    for (download, hand_in, _, _), match in zip(people, matches, strict=True):
+        if match.student:
+            for what in hand_in.left_out:
+                done.left_out.append(f"{match.student}: {what} is no file, and is not graded.")
+            yield download, hand_in, match
+        elif hand_in.files or hand_in.left_out:
+            name = show_name(hand_in.name)
+            done.unmatched.append(Unmatched(name, len(hand_in.files), match.why, match.candidates))
+
+
+def _propose(assignment: Assignment, done: Collected) -> None:
+    """Write down what fits one student loosely, as a table to look through and to give back."""
+    lines = {one.name: one.candidates[0] for one in done.unmatched if len(one.candidates) == 1}
+    place = assignment.grading / "collected" / PROPOSALS
+    if lines:
+        write_lines(place, lines)
     else:
-        if path.exists():
-            stamp = f"{piece.moment:%Y-%m-%d %H.%M.%S}" if piece.moment else "again"
-            path, number = path.with_name(f"{path.stem} ({stamp}){path.suffix}"), 1
-            while path.exists():
-                number += 1
-                path = path.with_name(
-                    f"{PurePosixPath(inner).stem} ({stamp}, {number}){path.suffix}"
-                )
-        replace_file(path, piece.content)
-        if piece.moment:
-            os.utime(path, (piece.moment.timestamp(),) * 2)
-        name = path.relative_to(folder).as_posix()
-        entries[name] = {"time": when, "says": piece.source if when else "",
-                         "from": piece.label, "ticket": piece.ticket, "late": piece.late}  # fmt: skip
-        done.placed.append((student, name, f"{when}, said by the {piece.source}" if when else ""))
+        place.unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------------------------------- placing
+
+
+class _Placer:
+    """Puts files into students' folders, and notes in the log what the platform says about them."""
+
+    def __init__(self, assignment: Assignment, log: Log, done: Collected):
+        self.submitted = assignment.grading / "submitted"
+        self.assignment, self.log, self.done = assignment, log, done
+        self.touched: set[str] = set()
+        self._spent: dict[str, list[int]] = defaultdict(lambda: [0, 0])  # bytes, files by student
+
+    def place(self, download: Download, hand_in: HandIn, student: str) -> None:
+        """Place all files of one part; what goes wrong with one costs no other."""
+        if not hand_in.files:
+            self.done.empty.add(student)
+        packed = _find_packing(download, hand_in)
+        for file in hand_in.files:
+            label = f"{download.name}: {file.entry.label}"
+            try:
+                self._place(download, hand_in, file, student, packed)
+            except OSError as problem:
+                if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                self.done.problems.append(f"{label}: {explain_os_error(problem)}.")
+            except Exception as problem:  # one file must not cost the others, whatever it holds
+                why = describe_failure(problem, "could not be read")
+                self.done.problems.append(f"{label}: {why}")
+
+    def _place(
+        self, download: Download, hand_in: HandIn, file: HandInFile, student: str, packed: bool
+    ) -> None:
+        label = f"{download.name}: {file.entry.label}"
+        inner = _fit(file.name)
+        if inner is None:
+            self.done.left_out.append(f"{student}: {label} has a name that is ours, or hidden.")
+            return
+        spent = self._spent[student]
+        if spent[0] + file.entry.size > LARGEST_CONTENT or spent[1] >= MOST_FILES:
+            self.done.problems.append(
+                f"{label} was not placed: {student} has more than {describe_size(LARGEST_CONTENT)} or "
+                f"{MOST_FILES:,} files in this download."
+            )
+            return
+        spent[0], spent[1] = spent[0] + file.entry.size, spent[1] + 1
+        folder = self.submitted / student / self.assignment.name
+        folder.mkdir(parents=True, exist_ok=True)
+        with _take_out(download, file, self.submitted / ".collecting") as fresh:
+            self._keep(fresh, folder, inner, hand_in, file, student, label, packed)
+        self.touched.add(student)
+
+    def _keep(
+        self,
+        fresh: Path,
+        folder: Path,
+        inner: str,
+        hand_in: HandIn,
+        file: HandInFile,
+        student: str,
+        label: str,
+        packed: bool,
+    ) -> None:
+        """Put a file that was taken out where it belongs, unless it is there already."""
+        entries = self.log.entries.setdefault(student, {})
+        same = [name for name in (*entries, inner) if _is_same(folder / name, fresh)]
+        path = folder / same[0] if same else _find_place(folder, inner, file)
+        order = file.moment or (file.entry.time if hand_in.has_times else None) or file.entry.time
+        if same:
+            self.done.known[student] = self.done.known.get(student, 0) + 1
+            order = max(order, datetime.fromtimestamp(path.stat().st_mtime, UTC)) if order else None
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(fresh, path)
+            self.done.placed.append(
+                Placed(student, path.relative_to(folder).as_posix(), file.moment)
+            )
+        if order is not None:  # which version is the latest; it says nothing about lateness
+            os.utime(path, (order.timestamp(),) * 2)
+        entry = entries.setdefault(path.relative_to(folder).as_posix(), {})
+        known = entry.get("time", "") if entry.get("says") == "system" else ""
+        told = f"{file.moment:%Y-%m-%d %H:%M:%S} UTC" if file.moment else ""
+        time = min(
+            filter(None, (known, told)), default=""
+        )  # the same work came in when it first did
+        hints = entry.get("hint", {}) | _find_hints(path, None if packed else file.entry.time)
+        late = file.late and not time
+        if late:
+            self.done.late.add(student)
+        entry.update(
+            time=time, says="system" if time else "", late=late, hint=hints,
+            ticket=hand_in.ticket or entry.get("ticket", ""), who=hand_in.identity,
+            **{"from": label},
+        )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _take_out(download: Download, file: HandInFile, fresh: Path) -> Iterator[Path]:
+    """Stream a file out of its download, to a place on the disk where it belongs."""
+    try:
+        with download.open(file.entry) as source, open(fresh, "wb") as target:
+            left = file.entry.size
+            while chunk := source.read(min(_CHUNK, left + 1)):
+                left -= len(chunk)
+                if left < 0:
+                    raise CourseError("holds more than it says.")
+                target.write(chunk)
+            target.flush()
+            os.fsync(target.fileno())
+        yield fresh
+    except (*DAMAGED, NotImplementedError, RuntimeError) as problem:
+        raise CourseError(f"is damaged and was left out ({show_name(str(problem))}).") from None
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _fit(name: str) -> str | None:
+    """Return a name that every disk takes, or None for one that is ours or hidden.
+
+    >>> _fit("../week 3/./a\\x07.ipynb"), _fit(".taken-in.json")
+    ('week 3/a.ipynb', None)
+    """
+    parts = []
+    for part in name.replace("\\", "/").split("/"):
+        part = clean_text(unicodedata.normalize("NFC", part)).replace("\n", " ").replace("\t", " ")
+        if os.name == "nt":
+            part = "".join("_" if sign in '<>:"|?*' else sign for sign in part).rstrip(". ")
+        part = part.strip()
+        if part in ("", ".", ".."):
+            continue
+        if part.startswith(".") or part == STAMP:
+            return None
+        parts.append(_shorten(part))
+    return "/".join(parts) or None
+
+
+def _shorten(name: str) -> str:
+    """Cut a name that is too long for a disk; what is cut off is told apart by a digest."""
+    if len(name.encode()) <= _LONGEST:
+        return name
+    stem, dot, suffix = name.rpartition(".")
+    if not stem or len(suffix.encode()) > 12:
+        stem, dot, suffix = name, "", ""
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    room = _LONGEST - len(f"~{digest}{dot}{suffix}".encode())
+    return f"{stem.encode()[:room].decode('utf-8', 'ignore')}~{digest}{dot}{suffix}"
+
+
+def _find_place(folder: Path, inner: str, file: HandInFile) -> Path:
+    """Return a path that is free: names that are taken get the file's time, or a number."""
+    moment = file.moment or file.entry.time
+    stamp = f"{moment:%Y-%m-%d %H.%M.%S}" if moment else "again"
+    parts = inner.split("/")
+    place = folder
+    for part in parts[:-1]:  # what is a folder here may be a file of that name there
+        place = place / part
+        number = 1
+        while os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
+            place = place.with_name(f"{part} ({stamp})" if number == 1 else f"{part} ({number})")
+            number += 1
+    path, number = place / parts[-1], 1
+    stem, suffix = path.stem, path.suffix
+    while os.path.lexists(path):
+        more = f"{stamp}, {number}" if number > 1 else stamp
+        path = path.with_name(f"{stem} ({more}){suffix}")
+        number += 1
+    return path
+
+
+def _is_same(path: Path, fresh: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and filecmp.cmp(path, fresh, shallow=False)
+
+
+def _find_packing(download: Download, hand_in: HandIn) -> bool:
+    """Do the times beside the files only say when the download was packed?"""
+    times = [entry.time for entry in download.entries if entry.time]
+    return not hand_in.has_times or (len(times) > 1 and max(times) - min(times) < _PACKING)
+
+
+def _find_hints(path: Path, moment: datetime | None) -> dict[str, str]:
+    """Return moments that prove nothing: that of a zip's manifest, and that beside the file."""
+    hints = {"file": f"{moment:%Y-%m-%d %H:%M:%S} UTC"} if moment else {}
+    if path.suffix.lower() == ".zip":
+        with contextlib.suppress(Exception):  # whatever it says, it is no moment
+            made = json.loads(read_member(path, MANIFEST, LARGEST_RECORD) or b"{}")["made"]
+            hints["manifest"] = (
+                f"{datetime.fromisoformat(made).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            )
+    return hints
 
 
 def _stamp(assignment: Assignment, student: str, entries: dict[str, dict], kit: Kit) -> None:
@@ -441,7 +430,3 @@ def _stamp(assignment: Assignment, student: str, entries: dict[str, dict], kit: 
         replace_file(place, f"{max(times)}\n".encode())
     elif place.exists() and place.read_text().strip() in {e.get("time") for e in entries.values()}:
         place.unlink()  # of work that counts no more
-
-
-def _same(path: Path, piece: Piece) -> bool:
-    return path.stat().st_size == len(piece.content) and path.read_bytes() == piece.content

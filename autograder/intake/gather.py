@@ -24,7 +24,7 @@ from autograder.intake import colab_export
 from autograder.intake.read import Unreadable
 from autograder.intake.recognise import NotAsked, read_work, weigh
 from autograder.intake.restore import Restored, count_worked_on, make_blank, restore
-from autograder.intake.unzip import unpack
+from autograder.intake.unzip import Allowance, unpack
 from autograder.opener import Refused, read_plain, walk
 from autograder.plain_text import clean_text
 
@@ -96,9 +96,10 @@ def gather(
     """
     gathered = Gathered()
     versions: dict[str, list[Piece]] = {}
-    files = list(_find_files(place, scratch, gathered.problems, kit.keys(), ignore))
+    allowance = Allowance()
+    files = list(_find_files(place, scratch, gathered.problems, kit.keys(), allowance, ignore))
     for stray in strays:
-        for found in _find_files(stray, scratch, gathered.problems, kit.keys(), ignore):
+        for found in _find_files(stray, scratch, gathered.problems, kit.keys(), allowance, ignore):
             inside = f"{stray.name}/{found.label}" if stray.is_dir() else found.label
             folder = place if found.folder == stray.parent else found.folder
             files.append(replace(found, label=f"../{inside}", folder=folder))
@@ -169,7 +170,7 @@ def find_kit(place: Path, kits: dict[str, Kit], scratch: Path) -> str:
     if len(kits) == 1:
         return next(iter(kits))
     every = set().union(*kits.values())
-    files = list(_find_files(place, scratch, [], every))
+    files = list(_find_files(place, scratch, [], every, Allowance()))
     stems = [found.path.name.split(".")[0] for found in files]
     named = {name: sum(stem in kit for stem in stems) for name, kit in kits.items()}
     best = max(named, key=named.get)
@@ -194,26 +195,31 @@ def _find_files(
     scratch: Path,
     problems: list[str],
     names: Collection[str],
+    allowance: Allowance,
     ignore: frozenset[Path] = frozenset(),
 ) -> Iterator[Found]:
     """Yield every file of a place that may be a notebook; say what cannot be opened.
 
-    `names` are those of notebooks: a .py of that name counts, as one that Colab wrote does.
+    `names` are those of notebooks: a .py of that name counts, as one that Colab wrote does. Zips are
+    opened last, the latest first: where there are too many, the oldest stay closed.
     """
     if place.is_symlink():
         problems.append(
             f"{clean_text(place.name)} is a link, not a file or folder. Hand in what it leads to."
         )
         return
+    zips = []
     for path in walk(place, _JUNK, hidden=False) if place.is_dir() else [place]:
         label = clean_text(path.relative_to(place).as_posix() if path != place else path.name)
         if path in ignore:
             continue
         if path.suffix.lower() == ".zip":
-            yield from _open_zip(path, label, scratch, problems, names)
+            zips.append((_read_time(path), _natural(label), path, label))
         elif path == place or _may_be_notebook(path, names):
             folder = place if place.is_dir() else place.parent
             yield Found(path, label, path, folder, _read_time(path))
+    for _, _, path, label in sorted(zips, reverse=True):
+        yield from _open_zip(path, label, scratch, problems, names, allowance)
 
 
 def is_work(path: Path) -> bool:
@@ -228,12 +234,17 @@ def _may_be_notebook(path: Path, names: Collection[str]) -> bool:
 
 
 def _open_zip(
-    path: Path, label: str, scratch: Path, problems: list[str], names: Collection[str]
+    path: Path,
+    label: str,
+    scratch: Path,
+    problems: list[str],
+    names: Collection[str],
+    allowance: Allowance,
 ) -> Iterator[Found]:
     scratch.mkdir(parents=True, exist_ok=True)
     inside = Path(tempfile.mkdtemp(prefix="zip-", dir=scratch))
     try:
-        files = unpack(path, inside)
+        files = unpack(path, inside, allowance)
     except Unreadable as problem:
         problems.append(str(problem))
         return

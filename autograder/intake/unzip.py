@@ -9,10 +9,18 @@ import struct
 import tempfile
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from autograder.budgets import LARGEST_CONTENT, LARGEST_ZIP, MOST_FILES
+from autograder.budgets import (
+    EMPTY_RATIO,
+    LARGEST_CONTENT,
+    LARGEST_ZIP,
+    MOST_FILES,
+    PLAIN_CONTENT,
+)
+from autograder.course import CourseError
 from autograder.files import remove_tree
 from autograder.intake.read import Unreadable
 from autograder.opener import Refused, open_plain
@@ -21,34 +29,47 @@ from autograder.plain_text import clean_text
 _LARGEST_INDEX = 2**20  # bytes of a zip's list of contents
 _CHUNK = 2**16
 # What zipfile raises for bytes that are no zip, or whose parts do not fit together.
-_DAMAGED = (
+DAMAGED = (
     zipfile.BadZipFile, zlib.error, EOFError, struct.error, UnicodeError, ValueError, OverflowError,
 )  # fmt: skip
 _JUNK = ("__MACOSX", ".ipynb_checkpoints", "__pycache__", ".git")
 
 
-def unpack(path: Path, folder: Path) -> list[Path]:
+@dataclass
+class Allowance:
+    """What all zip files of one place may unpack to together."""
+
+    size: int = LARGEST_CONTENT
+    files: int = MOST_FILES
+
+
+def unpack(path: Path, folder: Path, allowance: Allowance | None = None) -> list[Path]:
     """Unpack a zip into an empty or new folder; return its files. All of it, or nothing.
 
-    Whatever is not an ordinary file inside that folder is refused with a sentence.
+    Whatever is not an ordinary file inside that folder is refused with a sentence; so is what goes
+    beyond the allowance, which is used up by what was unpacked.
     """
+    allowance = allowance or Allowance()
     name = clean_text(path.name)
     try:
         with open_plain(path) as file:
             _check_index(name, file)
             archive = zipfile.ZipFile(file)
-            members = _choose_members(name, archive)
+            packed = os.fstat(file.fileno()).st_size
+            members = _choose_members(name, archive, packed, allowance)
             folder.parent.mkdir(parents=True, exist_ok=True)
             scratch = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=folder.parent))
             try:
-                _extract(name, archive, members, scratch)
+                used = _extract(name, archive, members, scratch, allowance.size)
                 folder.mkdir(parents=True, exist_ok=True)
+                allowance.size -= used
+                allowance.files -= len(members)
                 return [_move(scratch, folder, name) for name in members.values()]
             finally:
                 remove_tree(scratch)
     except Refused as problem:
         raise Unreadable(str(problem)) from None
-    except _DAMAGED as problem:
+    except DAMAGED as problem:
         why = clean_text(str(problem))[:200]
         raise Unreadable(
             f"{name} is damaged and cannot be opened ({why}). Make the zip file again."
@@ -81,12 +102,25 @@ def _check_index(name: str, file: BinaryIO) -> None:
         count, index = struct.unpack("<Q Q", tail[large + 32 : large + 48])
     if count > MOST_FILES or index > _LARGEST_INDEX:
         raise Unreadable(
-            f"{name} holds more than {MOST_FILES:,} files. Hand in the three notebooks and "
-            "test_predictions.csv alone."
+            f"{name} holds more than {MOST_FILES:,} files. Hand in what the assignment asks for, "
+            "and nothing else."
         )
 
 
-def _choose_members(name: str, archive: zipfile.ZipFile) -> dict[zipfile.ZipInfo, PurePosixPath]:
+def read_member(path: Path, member: str, largest: int) -> bytes | None:
+    """Return the first bytes of one file in a zip, or None where it has none that can be read."""
+    try:
+        with open_plain(path) as file:
+            _check_index(path.name, file)
+            with zipfile.ZipFile(file) as archive, archive.open(member) as inside:
+                return inside.read(largest)
+    except (CourseError, *DAMAGED, KeyError, OSError, RuntimeError, MemoryError):
+        return None
+
+
+def _choose_members(
+    name: str, archive: zipfile.ZipFile, packed: int, allowance: Allowance
+) -> dict[zipfile.ZipInfo, PurePosixPath]:
     """Return the files to unpack and where; refuse what could do harm."""
     chosen: dict[zipfile.ZipInfo, PurePosixPath] = {}
     members = archive.infolist()
@@ -117,10 +151,21 @@ def _choose_members(name: str, archive: zipfile.ZipFile) -> dict[zipfile.ZipInfo
         if place in chosen.values():
             raise Unreadable(f"{name} holds the file {shown} twice. Make the zip file again.")
         chosen[member] = place
-    if sum(member.file_size for member in chosen) > LARGEST_CONTENT:
+    size = sum(member.file_size for member in chosen)
+    if size > LARGEST_CONTENT:
         raise Unreadable(
             f"{name} would unpack to more than {LARGEST_CONTENT // 2**20} MB, so it was not opened. "
             "Leave checkpoints and data out."
+        )
+    if size > max(PLAIN_CONTENT, EMPTY_RATIO * packed):
+        raise Unreadable(
+            f"{name} would unpack to more than {EMPTY_RATIO} times its size, so it was not opened. "
+            "Leave out what is not your work."
+        )
+    if size > allowance.size or len(chosen) > allowance.files:
+        raise Unreadable(
+            f"{name} was not opened: together with the other zip files here it would unpack to more "
+            f"than {LARGEST_CONTENT // 2**20} MB or {MOST_FILES:,} files. Hand in one zip alone."
         )
     if not chosen:
         raise Unreadable(f"{name} is an empty zip file.")
@@ -136,9 +181,9 @@ def _drop_common_folder(chosen):
     return chosen
 
 
-def _extract(name: str, archive, members, scratch: Path) -> None:
-    """Write the members into a folder of ours, counting what really comes out."""
-    left = LARGEST_CONTENT
+def _extract(name: str, archive, members, scratch: Path, most: int) -> int:
+    """Write the members into a folder of ours; return how many bytes really came out."""
+    left = most
     for member, place in members.items():
         target = scratch / place
         try:
@@ -157,6 +202,7 @@ def _extract(name: str, archive, members, scratch: Path) -> None:
             raise Unreadable(
                 f"{name} holds a file and a folder of the same name ({str(place)[:80]!r})."
             ) from None
+    return most - left
 
 
 def _move(scratch: Path, folder: Path, place: PurePosixPath) -> Path:

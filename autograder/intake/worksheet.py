@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from autograder.course import CourseError
 from autograder.roster import open_table
 
+_LEFT_OUT = re.compile(r"[\x00-\x1f\x7f&<>\"`|':\\/]")
 _TIME = "last modified (submission)"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MOMENT = re.compile(
@@ -20,10 +22,16 @@ _MOMENT = re.compile(
 
 @dataclass(frozen=True)
 class Row:
-    """One participant: what may name the student, the surest first, and when work came in."""
+    """One participant: what names the student, the surest first, and when work came in."""
 
-    keys: tuple[str, ...]
+    keys: tuple[tuple[str, str], ...]  # what it is (id, email, moodle name), and what it says
     moment: datetime | None
+    word: str = ""  # what stands instead of a name where Moodle hides names
+
+    def fits(self, who: str) -> bool:
+        """Is this the row of somebody whose folder is called so?"""
+        names = {text for kind, text in self.keys if kind == "moodle name"}
+        return not names or who == self.word or who in {clean_as_moodle(name) for name in names}
 
 
 Worksheet = dict[str, Row]  # by participant's number, which Moodle writes on folders and files
@@ -41,10 +49,11 @@ def read_worksheet(path: Path) -> Worksheet:
     found: Worksheet = {}
     rows = open_table(path)
     for row in rows:
-        number = re.search(r"\d+$", (row.get("identifier") or "").strip())
+        number = re.fullmatch(r"(.*?)\s*(\d+)", (row.get("identifier") or "").strip())
         if number is None:
             continue
-        keys = (row.get("id number"), row.get("email address"), row.get("full name"))
+        told = (("id", "id number"), ("email", "email address"), ("moodle name", "full name"))
+        keys = tuple((kind, text) for kind, name in told if (text := (row.get(name) or "").strip()))
         text = (row.get(_TIME) or "").strip()
         moment = read_moment(text)
         if moment is None and text not in ("", "-"):
@@ -52,8 +61,14 @@ def read_worksheet(path: Path) -> Worksheet:
                 f"{path}, line {rows.line_num}: {text!r} is no time that can be read. Set your "
                 "language in Moodle to English, and download the worksheet again."
             )
-        found[number[0]] = Row(tuple(key.strip() for key in keys if key and key.strip()), moment)
+        found[number[2]] = Row(keys, moment, number[1])
     return found
+
+
+def clean_as_moodle(name: str) -> str:
+    """Return a name as Moodle writes it on folders: without signs that disks do not like."""
+    plain = _LEFT_OUT.sub("", unicodedata.normalize("NFC", name.replace("_", " ")))
+    return re.sub(" +", " ", plain).strip(" ")
 
 
 def read_moment(text: str) -> datetime | None:
