@@ -76,7 +76,8 @@ def split(download: Download, is_known: Callable[[Key], bool], sheet: Worksheet)
     """
     _unwrap(download, is_known)
     tops = Counter(entry.parts[0] for entry in download.entries)
-    if _METADATA in tops and any(_GRADESCOPE.fullmatch(top) for top in tops):
+    others = tops.keys() - {_METADATA}
+    if _METADATA in tops and (not others or any(map(_GRADESCOPE.fullmatch, others))):
         return _split_gradescope(download)
     readers = {_MOODLE: _read_moodle, _CANVAS: _read_canvas, _BLACKBOARD: _read_blackboard}
     fits = {

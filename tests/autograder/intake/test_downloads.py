@@ -1,6 +1,5 @@
 """The downloads of four platforms: everybody's work under their own name, and nobody else's."""
 
-import hashlib
 import io
 import json
 import os
@@ -14,10 +13,8 @@ from autograder.intake import collect as collecting
 from autograder.intake.collect import collect
 from autograder.intake.collected import Log
 from autograder.intake.layouts import _BLACKBOARD
-from autograder.roster import find_roster
 from tests.autograder.classroom.classes import grading_into
 from tests.autograder.intake.downloads import (
-    DUE,
     Person,
     decompose,
     make_download,
@@ -181,6 +178,18 @@ def test_nobody_is_filed_as_somebody_by_bearing_a_name(enter, tmp_path, system):
     assignment = enter(system, people)
     collect(assignment, make_download(system, [victim, *wrong], tmp_path / "without her"))
     assert b"mallory's" not in read_tree(assignment).values(), "though she handed in nothing"
+
+
+def test_what_only_looks_like_a_name_is_proposed_and_not_taken(enter, tmp_path):
+    """Moodle's folders without the worksheet: nothing but the name speaks for or against anybody."""
+    people = make_people()
+    assignment = enter("moodle", people)
+    anna = next(p for p in people if p.login == "anna")
+    wrong = list(impostors(anna))[1:]
+    done = collect(assignment, make_download("moodle", wrong, tmp_path / "d")[:1])
+    assert not done.placed and len(done.unmatched) == len(wrong)
+    assert all("anna" in one.candidates for one in done.unmatched)
+    assert not any("\u200b" in one.name or "\u202e" in one.name for one in done.unmatched)
 
 
 def test_without_a_worksheet_two_of_a_name_get_nothing_and_both_are_named(enter, tmp_path):
@@ -430,7 +439,9 @@ def test_one_student_cannot_fill_the_disk(enter, tmp_path, monkeypatch):
 
 def test_a_students_own_folder_is_no_wrapping_though_it_be_the_only_one(enter, tmp_path):
     assignment = enter("gradescope", make_people())
-    alone = pack(tmp_path / "class.zip", {"mallory/anna/x.ipynb": b"m", "mallory/jose/x.ipynb": b"m"})
+    alone = pack(
+        tmp_path / "class.zip", {"mallory/anna/x.ipynb": b"m", "mallory/jose/x.ipynb": b"m"}
+    )
     done = collect(assignment, [alone])
     assert not done.placed and done.unmatched[0].name == "mallory"
     wrapped = pack(tmp_path / "homework (1).zip", {"homework/anna/x.ipynb": b"hers"})
