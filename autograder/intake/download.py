@@ -57,6 +57,8 @@ class Download:
         else:
             found = iter([_make_entry(path, (path.name,))])
         self.entries = [entry for entry in found if self._is_wanted(entry)]
+        there = {entry.parts for entry in self.entries}
+        self.entries = [e for e in self.entries if not _is_a_macs_shadow(e.parts, there)]
 
     def __enter__(self) -> Download:
         return self
@@ -107,7 +109,7 @@ class Download:
                     yield _make_entry(path, (*inner, name))
 
     def _is_wanted(self, entry: Entry) -> bool:
-        if any(part in _JUNK or part.startswith("._") for part in entry.parts):
+        if not _JUNK.isdisjoint(entry.parts):
             return False
         why = ""
         if ".." in entry.parts:
@@ -119,6 +121,11 @@ class Download:
         if why:
             self.problems.append(f"{self.name}: {entry.label} {why}, and was left out.")
         return not why
+
+
+def _is_a_macs_shadow(parts: tuple[str, ...], there: set[tuple[str, ...]]) -> bool:
+    """Is this the `._name` that a Mac writes beside a file?"""
+    return parts[-1].startswith("._") and (*parts[:-1], parts[-1][2:]) in there
 
 
 def _make_entry(path: Path, parts: tuple[str, ...]) -> Entry:

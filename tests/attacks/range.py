@@ -44,7 +44,12 @@ from tests.attacks.probes import (
     aim,
     find_loot,
 )
-from tests.attacks.test_damages import DOORS
+from tests.attacks.test_damages import (
+    DOORS,
+    come_by_downloads,
+    grade_by_class,
+    grade_by_collect,
+)
 from tests.conftest import FULL, ROOT
 
 HONEST = ("ada", "zoe")
@@ -113,6 +118,9 @@ def try_here(few: bool) -> dict:
                 os.environ["COURSE_GRADING"] = str(grading)
                 _read_course.cache_clear()
                 attacks = hand_in(grading, few, walled, door.getsockname()[1])
+                if grade is grade_by_collect:
+                    come_by_downloads(grading)
+                    grade = grade_by_class
                 before = _look_outside(grading)
                 scores = grade(grading)
                 row = {

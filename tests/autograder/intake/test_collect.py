@@ -19,6 +19,7 @@ from autograder.intake.collected import Log
 from autograder.reports.grades import _compare_with_gradescope
 from autograder.roster import read_roster
 from tests.autograder.classroom.classes import grading_into
+from tests.autograder.intake.downloads import Person, make_download, make_roster, name_entry
 from tests.autograder.intake.odd_students import FIRST, make_odd_students, put, read_scores
 from tests.conftest import run_autograder
 
@@ -342,29 +343,37 @@ def collect_odd_students(grading, tmp_path, system):
     """Have the odd students' files come in a download; return those whose work can be graded."""
     folder, assignment = grading
     students = [s for s in make_odd_students(load_blueprints(assignment)) if s.earns]
-    roster, files = ["student,name,lms_id"], {}
+    if (
+        system == "gradescope"
+    ):  # one moment for all of a student's files: it does not say which is later
+        students = [s for s in students if s.name != "worse-but-later"]
+    people, files = [], {}
     for number, student in enumerate(students, start=100):
-        roster.append(f"{student.name},First {student.name},{number}")
         place = tmp_path / "hands-in" / student.name
         put(student, place)
+        people.append(Person(student.name, "First", student.name, number, {"x": b""}))
         for path in sorted(p for p in place.rglob("*") if p.is_file()):
             inner = path.relative_to(place).as_posix()
-            when = datetime.fromtimestamp(path.stat().st_mtime).timetuple()[:6]
-            if system == "moodle":
-                name = f"First {student.name}_{number}_assignsubmission_file_/{inner}"
-            elif "ipynb_checkpoints" in inner or "MACOSX" in inner:
-                continue  # nobody hands these in one by one
-            else:
-                key = student.name.replace("-", "")
-                name = f"{key}first_{number}_{number + 500}_{path.name}"
+            if system in ("canvas", "blackboard"):
+                if "ipynb_checkpoints" in inner or "MACOSX" in inner:
+                    continue  # nobody hands these in one by one
+                inner = path.name
+            people[-1].moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            when = people[-1].moment.astimezone().timetuple()[:6]
+            name = name_entry(system, people[-1], inner)
             files[name] = path.read_bytes(), (*when[:5], when[5] // 2 * 2)
-    (folder / "roster.csv").write_text("\n".join(roster), "utf-8")
+    (folder / "roster.csv").write_text(make_roster(system, people), "utf-8")
+    if system == "gradescope":
+        index = make_download(system, people, tmp_path / "index")[0]
+        with zipfile.ZipFile(index) as archive:
+            name = "assignment_77_export/submission_metadata.yml"
+            files[name] = archive.read(name)
     done = collect(assignment, [pack(tmp_path / "all.zip", files)])
     assert not done.unmatched and not done.problems
     return students
 
 
-systems = pytest.mark.parametrize("system", ["moodle", "canvas"])
+systems = pytest.mark.parametrize("system", ["moodle", "canvas", "blackboard", "gradescope"])
 
 
 @systems
@@ -383,7 +392,8 @@ def test_odd_students_through_a_download(grading, tmp_path, system):
         worse = "q_select_first = 0" in code
         assert worse == (student.earns[FIRST] < kit[FIRST].auto_points), student.name
         assert code != kit[FIRST].find("q_select_first").release.source, student.name
-        assert not os.path.exists(place / "timestamp.txt"), "neither of them says when"
+        dated = os.path.exists(place / "timestamp.txt")
+        assert dated == (system in ("blackboard", "gradescope")), "the others do not say when"
 
 
 @pytest.mark.soak
