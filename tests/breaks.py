@@ -51,6 +51,8 @@ GRADEBOOK = "autograder/classroom/gradebook.py"
 PUBLISH = "autograder/authoring/publish.py"
 LEAKS = "autograder/authoring/leaks.py"
 COLLECT = "autograder/intake/collect.py"
+LAYOUTS = "autograder/intake/layouts.py"
+MATCHING = "autograder/intake/matching.py"
 LATENESS = "autograder/reports/lateness.py"
 FEEDBACK = "autograder/reports/feedback.py"
 SIMILARITY = "autograder/reports/similarity.py"
@@ -90,7 +92,9 @@ GUARDS = {
     GRADEBOOK: "reports/test_grades.py",
     PUBLISH: "authoring/test_publish.py",
     LEAKS: "authoring/test_publish.py",
-    COLLECT: "intake/test_collect.py",
+    COLLECT: "intake/test_downloads.py",
+    LAYOUTS: "intake/test_downloads.py",
+    MATCHING: "intake/test_downloads.py",
     LATENESS: "reports/test_lateness.py",
     FEEDBACK: "reports/test_feedback_files.py",
     SIMILARITY: "reports/test_report.py",
@@ -98,7 +102,7 @@ GUARDS = {
 # The tests of each room, the quick ones first.
 TESTS = {
     "grades": ("test_roster.py", "reports/test_grades.py"),
-    "collect": ("intake/test_collect.py", "reports/test_report.py"),
+    "collect": ("intake/test_downloads.py", "intake/test_collect.py", "reports/test_report.py"),
     "publish": ("authoring/test_publish.py", "authoring/test_build.py"),
     "intake": ("intake/test_restore.py", "intake/test_unzip.py", "intake/test_gather.py",
                "intake/test_arrivals.py", "intake/test_colab_export.py", "intake/test_damage.py"),
@@ -175,7 +179,7 @@ BREAKS = [
     Break("intake", "autograder/intake/recognise.py", "if evidence[best] == 0:", "if evidence[best] < 0:"),
     Break("intake", UNZIP, 'or ".." in place.parts ', ""),
     Break("intake", UNZIP, "(0, stat.S_IFREG, stat.S_IFDIR)", "(0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)"),
-    Break("intake", UNZIP, "if sum(member.file_size for", "if max(member.file_size for"),
+    Break("intake", UNZIP, "size = sum(member.file_size for", "size = max(member.file_size for"),
     Break("intake", UNZIP, "or set(place.parts) & set(_JUNK)", ""),
     Break("intake", UNZIP, "count > MOST_FILES or index > _LARGEST_INDEX", "count > MOST_FILES"),
     Break("intake", GATHER, "return (work[id(piece)] > 0, moment, ", "return (moment, "),
@@ -216,14 +220,29 @@ BREAKS = [
           "self.manual or self.auto"),
     Break("grades", GRADEBOOK, "else self.extension or timedelta(0)", "else timedelta(0)"),
     # ------------------------------------------------------------------------------- collecting
-    Break("collect", COLLECT, "max(times) - min(times) < _PACKING", "False"),
-    Break("collect", COLLECT, 'moment, "packing", ticket', 'moment, "file", ticket'),
-    Break("collect", COLLECT, "return found or [()]", "return found[:1]"),
-    Break("collect", COLLECT, "if times[piece.keys, name] == 1 else piece", "if True else piece"),
+    Break("collect", LAYOUTS, 'r"(?P<who>.+?)_attempt_', 'r"(?P<who>.+)_attempt_'),
+    Break("collect", LAYOUTS, "(len(fits[one]), -_measure(fits[one].values()))", "len(fits[one])"),
+    Break("collect", LAYOUTS, "return found or [()]", "return found[:1]"),
+    Break("collect", LAYOUTS, 'or is_known(("folder", top))', ""),
+    Break("collect", LAYOUTS, "if _WRAPPER.fullmatch(top) or top in", "if True or top in"),
+    Break("collect", LAYOUTS, "if row and row.fits(who):", "if row:"),
+    Break("collect", LAYOUTS, 'late=bool(match["late"])', "late=False"),
+    Break("collect", MATCHING, "if len(claims[match.student]) > 1:", "if False:"),
+    Break("collect", MATCHING, "if before and identity not in before", "if False"),
+    Break("collect", MATCHING, 'text = unicodedata.normalize("NFC", text)', 'text = unicodedata.normalize("NFKC", text)'),
+    Break("collect", MATCHING, "if not self._speaks_against(one, keys)", ""),
+    Break("collect", MATCHING, "if len(found) == 1:", "if found:"),
+    Break("collect", COLLECT, "except Exception as problem:  # one file must not", "except KeyError as problem:  # one file must not"),
+    Break("collect", COLLECT, "finally:  # what was placed", "except ZeroDivisionError:  # what was placed"),
+    Break("collect", COLLECT, 'if part.startswith(".") or part == STAMP:', "if part == STAMP:"),
+    Break("collect", COLLECT, "parts.append(_shorten(part))", "parts.append(part)"),
+    Break("collect", COLLECT, "spent[0] + file.entry.size > LARGEST_CONTENT", "False"),
+    Break("collect", COLLECT, "time = min(filter(None, (known, told))", "time = max(filter(None, (known, told))"),
+    Break("intake", UNZIP, "allowance.size -= used", "allowance.size -= 0"),
+    Break("intake", UNZIP, "if size > max(PLAIN_CONTENT, EMPTY_RATIO * packed):", "if False:"),
     Break("collect", COLLECT, "names = counting or [", "names = ["),
     Break("grades", LATENESS, "called = not moment and any", "called = any"),
     Break("grades", FEEDBACK, "if grade is None:", "if True:"),
-    Break("collect", COLLECT, "_normal(top) in names or", "False or"),
     Break("collect", SIMILARITY, "or _agree(words[one], words[other], _HALF)", ""),
     Break("collect", SIMILARITY, "or _agree(unusual[one], unusual[other], _SHARE)", ""),
     # ------------------------------------------------------------------------------- publishing

@@ -461,3 +461,18 @@ def test_the_title_of_the_assignment_is_what_leaves_logins_of_the_roster():
     assert _BLACKBOARD.fullmatch("A_x_attempt_2030-01-01-00-00-00_y_attempt_2029-01-01-00-00-00_z")[
         "who"
     ] == "A_x"  # fmt: skip
+
+
+def test_the_same_work_handed_in_twice_came_in_when_it_first_did(enter, tmp_path):
+    """It counts as the latest version all the same: in between there may have been another."""
+    people = make_people()[:1]
+    person, name = people[0], "1_query_crafting.ipynb"
+    assignment = enter("blackboard", people)
+    first, place = person.moment, assignment.grading / "submitted" / person.login / "attention"
+    for number, (content, days) in enumerate([(b"one", 0), (b"two", 1), (b"one", 3)]):
+        person.files, person.moment = {name: content}, first + timedelta(days=days)
+        collect(assignment, make_download("blackboard", people, tmp_path / str(number)))
+    entry = Log(assignment).entries[person.login][name]
+    assert entry["time"] == f"{first:%Y-%m-%d %H:%M:%S} UTC"
+    latest = max(place.glob("*.ipynb"), key=lambda path: path.stat().st_mtime)
+    assert latest.read_bytes() == b"one" and len(list(place.glob("*.ipynb"))) == 2

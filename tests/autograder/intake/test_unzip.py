@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from autograder.intake.read import Unreadable
-from autograder.intake.unzip import unpack
+from autograder.intake.unzip import Allowance, read_member, unpack
 
 
 def make_zip(path, members=(("a.txt", b"a"),), links=(), password=False):
@@ -137,3 +137,33 @@ def test_a_long_list_is_not_even_read(tmp_path, monkeypatch):
     monkeypatch.setattr("autograder.intake.unzip.zipfile.ZipFile", None)
     with pytest.raises(Unreadable, match="more than 2,000 files"):
         unpack(tmp_path / "work.zip", tmp_path / "out")
+
+
+def test_what_is_packed_tighter_than_any_work_is_refused(tmp_path):
+    make_zip(tmp_path / "empty.zip", [("zeros.bin", bytes(60 * 2**20))])
+    with pytest.raises(Unreadable, match="50 times its size"):
+        unpack(tmp_path / "empty.zip", tmp_path / "out")
+    make_zip(tmp_path / "table.zip", [("zeros.csv", bytes(20 * 2**20))])
+    assert unpack(tmp_path / "table.zip", tmp_path / "out")
+
+
+def test_all_zips_of_a_place_share_one_allowance_and_the_latest_is_opened_first(tmp_path):
+    left = Allowance(size=1000, files=3)
+    for number in range(3):
+        make_zip(tmp_path / f"{number}.zip", [("a.bin", bytes(400))])
+    unpack(tmp_path / "0.zip", tmp_path / "0", left)
+    make_zip(tmp_path / "odd.zip", [("a", b"x"), ("a/b", bytes(300))])
+    with pytest.raises(Unreadable, match="same name"):
+        unpack(tmp_path / "odd.zip", tmp_path / "odd", left)
+    assert left == Allowance(size=600, files=2), "what was not unpacked takes nothing"
+    unpack(tmp_path / "1.zip", tmp_path / "1", left)
+    with pytest.raises(Unreadable, match="together with the other zip files here"):
+        unpack(tmp_path / "2.zip", tmp_path / "2", left)
+
+
+def test_a_member_is_read_up_to_its_limit(tmp_path):
+    make_zip(tmp_path / "a.zip", [("manifest.json", bytes(2**24))])
+    assert len(read_member(tmp_path / "a.zip", "manifest.json", 100)) == 100
+    assert read_member(tmp_path / "a.zip", "other.json", 100) is None
+    (tmp_path / "b.zip").write_bytes((tmp_path / "a.zip").read_bytes()[:-9])
+    assert read_member(tmp_path / "b.zip", "manifest.json", 100) is None
