@@ -237,7 +237,7 @@ BREAKS = [
     Break("collect", COLLECT, 'if part.startswith(".") or part == STAMP:', "if part == STAMP:"),
     Break("collect", COLLECT, "parts.append(_shorten(part))", "parts.append(part)"),
     Break("collect", COLLECT, "spent[0] + file.entry.size > LARGEST_CONTENT", "False"),
-    Break("collect", COLLECT, "time = min(filter(None, (known, told))", "time = max(filter(None, (known, told))"),
+    Break("collect", COLLECT, "time = min([moment", "time = max([moment"),
     Break("intake", UNZIP, "allowance.size -= used", "allowance.size -= 0"),
     Break("intake", UNZIP, "if size > max(PLAIN_CONTENT, EMPTY_RATIO * packed):", "if False:"),
     Break("collect", COLLECT, "names = counting or [", "names = ["),

@@ -307,9 +307,8 @@ class _Placer:
         entry = entries.setdefault(path.relative_to(folder).as_posix(), {})
         known = entry.get("time", "") if entry.get("says") == "system" else ""
         told = f"{file.moment:%Y-%m-%d %H:%M:%S} UTC" if file.moment else ""
-        time = min(
-            filter(None, (known, told)), default=""
-        )  # the same work came in when it first did
+        # The same work came in when it first did.
+        time = min([moment for moment in (known, told) if moment], default="")
         hints = entry.get("hint", {}) | _find_hints(path, None if packed else file.entry.time)
         late = file.late and not time
         if late:
