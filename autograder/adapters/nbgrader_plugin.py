@@ -70,6 +70,7 @@ def _prepare_once(assignment: Assignment) -> None:
     key = assignment.grading, assignment.name
     if key not in _prepared:
         gradebooks.record_assignment(assignment)
+        gradebooks.set_moments(assignment)
         _prepared.add(key)
 
 

@@ -43,6 +43,7 @@ def settle_arrivals(root: Path | None) -> None:
     from autograder.blueprint import load_blueprints
     from autograder.course import load_course
     from autograder.intake.arrivals import settle_all
+    from autograder.intake.moments import write_stamps
 
     for assignment in load_course(root).assignments.values():
         if (assignment.grading / "submitted").is_dir():
@@ -50,6 +51,7 @@ def settle_arrivals(root: Path | None) -> None:
                 if sentence not in _said:
                     print(f"autograder: {sentence}", file=sys.stderr)
                     _said.add(sentence)
+            write_stamps(assignment)
 
 
 def make_ready(root: Path, grading: str) -> SettledFirst:
