@@ -70,7 +70,6 @@ def _prepare_once(assignment: Assignment) -> None:
     key = assignment.grading, assignment.name
     if key not in _prepared:
         gradebooks.record_assignment(assignment)
-        gradebooks.set_moments(assignment)
         _prepared.add(key)
 
 

@@ -291,13 +291,17 @@ def _set_due(gradebook: api.Gradebook, assignment: Assignment) -> None:
 
 
 def set_moments(assignment: Assignment) -> None:
-    """Let the gradebook know when each submission came, as those say it who may."""
-    config = load_nbgrader_config(assignment)
+    """Let the gradebook know when each submission in it came, as those say it who may."""
+    find_alembic()
+    config = load_nbgrader_config(assignment).CourseDirectory
     moments = find_moments(assignment)
-    directory = config.CourseDirectory
-    with api.Gradebook(directory.db_url, directory.course_id) as gradebook:
-        for submission in gradebook.find_assignment(assignment.name).submissions:
-            time = moments.get(submission.student.id, Moment()).time
+    with api.Gradebook(config.db_url, config.course_id) as gradebook:
+        try:
+            submissions = gradebook.find_assignment(assignment.name).submissions
+        except api.MissingEntry:
+            return
+        for submission in submissions:
+            time = moments.get(submission.student_id, Moment()).time
             submission.timestamp = time and time.replace(tzinfo=None)
         gradebook.db.commit()
 
