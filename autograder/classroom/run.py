@@ -28,6 +28,7 @@ from autograder.grading.canary import prove
 from autograder.grading.secret import draw_seed
 from autograder.intake.arrivals import Settled, find_students, settle
 from autograder.intake.gather import Kit
+from autograder.intake.moments import write_stamps
 from autograder.kernel import nursery
 from autograder.kernel.workfolder import fill_folder
 from autograder.plain_text import clean_text, clean_words
@@ -93,6 +94,8 @@ def grade_class(
     listener = listener or Listener()
     with _alone(assignment), ClassGradebook(assignment) as gradebook:
         run = _Run(assignment, gradebook, listener, write)
+        if write:
+            write_stamps(assignment)
         units = run.plan(students, notebooks, force)
         if units:
             runner = _choose_runner(workers, scheduler)

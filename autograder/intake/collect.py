@@ -26,13 +26,14 @@ from autograder.blueprint import load_blueprints
 from autograder.budgets import LARGEST_CONTENT, LARGEST_RECORD, MOST_FILES
 from autograder.course import Assignment, CourseError
 from autograder.fence import describe_failure
-from autograder.files import explain_os_error, replace_file
+from autograder.files import explain_os_error
 from autograder.intake.arrivals import STAMP, find_counting
 from autograder.intake.collected import Log
 from autograder.intake.download import Download
-from autograder.intake.gather import MANIFEST, Kit, is_work
+from autograder.intake.gather import MANIFEST
 from autograder.intake.layouts import HandIn, HandInFile, split
 from autograder.intake.matching import Assigned, Match, Matcher, refuse_namesakes, write_lines
+from autograder.intake.moments import write_stamps
 from autograder.intake.unzip import DAMAGED, read_member
 from autograder.intake.worksheet import Worksheet, is_worksheet, read_worksheet
 from autograder.opener import describe_size
@@ -133,14 +134,15 @@ def collect(
                 results.write()
     assigned.keep()
     _propose(assignment, done)
-    kit = load_blueprints(assignment)
     for student in track(sorted(placer.touched), "looking when it came"):
         try:
-            _stamp(assignment, student, log.entries[student], kit)
+            _note_counting(assignment, student, log.entries[student])
         except Exception as problem:  # one student's files must not cost the others
             done.problems.append(
                 describe_failure(problem, f"{student}: could not be looked through")
             )
+    log.write()
+    write_stamps(assignment, sorted(placer.touched))
     return done
 
 
@@ -415,17 +417,13 @@ def _find_hints(path: Path, moment: datetime | None) -> dict[str, str]:
     return hints
 
 
-def _stamp(assignment: Assignment, student: str, entries: dict[str, dict], kit: Kit) -> None:
-    """Write down when the work that counts was handed in, where nbgrader looks for it.
+def _note_counting(assignment: Assignment, student: str, entries: dict[str, dict]) -> None:
+    """Note which files hold the versions that are graded: their moment is that of the hand-in.
 
     Whoever hands in a blank notebook, or asks to look again, after the deadline is not late by that.
     """
     folder = assignment.grading / "submitted" / student / assignment.name
-    counting = [path.relative_to(folder).as_posix() for path in find_counting(folder, kit)]
-    names = counting or [name for name in entries if is_work(Path(name))]
-    times = [entries[name]["time"] for name in names if entries.get(name, {}).get("time")]
-    place = folder / STAMP
-    if times:
-        replace_file(place, f"{max(times)}\n".encode())
-    elif place.exists() and place.read_text().strip() in {e.get("time") for e in entries.values()}:
-        place.unlink()  # of work that counts no more
+    found = find_counting(folder, load_blueprints(assignment))
+    counting = {path.relative_to(folder).as_posix() for path in found}
+    for name, entry in entries.items():
+        entry["counts"] = name in counting
