@@ -2,6 +2,7 @@
 
     python -m tests.attacks.range            # all of it, into docs/security.md; as root, about an hour
     python -m tests.attacks.range --few      # the probes and a dozen attacks
+    python -m tests.attacks.range --door collect   # this door alone; its rows are replaced
     python -m tests.attacks.range --here     # at the level of this process alone; prints JSON
 
 Each attack is a student of its own, beside two honest ones. The probes share one notebook. A level is a
@@ -105,7 +106,7 @@ def hand_in(grading: Path, few: bool, walled: bool, port: int) -> int:
 # ----------------------------------------------------------------------------------- one level
 
 
-def try_here(few: bool) -> dict:
+def try_here(few: bool, only: str | None = None) -> dict:
     """Try everything at the level of this process; return what was found, by door."""
     os.chdir(ROOT)
     os.environ["COURSE_ISOLATION"] = "process"
@@ -114,6 +115,8 @@ def try_here(few: bool) -> dict:
     found: dict = {"level": level.level, "doors": {}}
     with socket.create_server(("127.0.0.1", 0)) as door:
         for name, grade in DOORS.items():
+            if only not in (None, name):
+                continue
             with _scratch() as grading:
                 os.environ["COURSE_GRADING"] = str(grading)
                 _read_course.cache_clear()
@@ -181,15 +184,16 @@ def _find_loot(grading: Path, walled: bool) -> list[str] | None:
 # ------------------------------------------------------------------------------------ all levels
 
 
-def try_all(few: bool) -> dict[str, dict]:
+def try_all(few: bool, only: str | None = None) -> dict[str, dict]:
     """Try every level in a process of its own; as root."""
     if ROOT.is_relative_to("/root"):
         sys.exit("Another user cannot reach this folder: clone the course outside /root.")
     found = {}
     for name in LEVELS:
         command = [sys.executable, "-m", "tests.attacks.range", "--as", name, "--here"]
+        more = ["--few"] * few + (["--door", only] if only else [])
         done = subprocess.run(
-            command + ["--few"] * few, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+            command + more, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
         )
         if done.returncode:
             sys.exit(f"Nothing could be tried as {name!r}, so no table is written; see above.")
@@ -240,15 +244,21 @@ def _mount(libc, *arguments) -> None:
         raise OSError(ctypes.get_errno(), "mount", arguments[1])
 
 
-def describe(found: dict[str, dict]) -> str:
-    """Return the table for docs/security.md."""
+def describe(found: dict[str, dict], before: str = "") -> str:
+    """Return the table for docs/security.md; rows of other doors stay as they were `before`."""
+    kept = {tuple(line.split(" | ")[:3]): line for line in before.splitlines()[2:] if " | " in line}
     lines = [
         "| run as | isolation | door | attacks | gained a point | got through | honest lost a point "
         "| not graded | changed outside |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for level, result in found.items():
-        for door, row in result["doors"].items():
+        start = (f"| {level}", result["level"])
+        for door in DOORS:
+            row = result["doors"].get(door)
+            if row is None:
+                lines += [kept[*start, door]] if (*start, door) in kept else []
+                continue
             counts = [
                 "not seen" if row[key] is None else ", ".join(row[key]) or "0"
                 for key in ("gained", "loot", "honest lost", "not graded", "changed")
@@ -262,18 +272,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks.range")
     parser.add_argument("--few", action="store_true")
     parser.add_argument("--here", action="store_true")
+    parser.add_argument("--door", choices=DOORS)
     parser.add_argument("--as", dest="level", choices=LEVELS, default="root")
     options = parser.parse_args()
     if options.here:
         become(options.level)
-        print(json.dumps(try_here(options.few)))
+        print(json.dumps(try_here(options.few, options.door)))
         return
-    found = try_all(options.few)
+    found = try_all(options.few, options.door)
     page = ROOT / "docs" / "security.md"
     text = page.read_text("utf-8")
-    before, after = text.split(_BEGIN)[0], text.split(_END)[1]
-    replace_file(page, f"{before}{_BEGIN}\n{describe(found)}\n{_END}{after}".encode())
-    print(describe(found))
+    before, table = text.split(_BEGIN)
+    table, after = table.split(_END)
+    rows = describe(found, table.strip())
+    replace_file(page, f"{before}{_BEGIN}\n{rows}\n{_END}{after}".encode())
+    print(rows)
 
 
 if __name__ == "__main__":
