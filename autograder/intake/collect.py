@@ -65,6 +65,7 @@ class Unmatched:
     files: int
     why: str
     candidates: tuple[str, ...]
+    is_proposed: bool  # the one candidate fits loosely, and nothing speaks against it
 
 
 @dataclass
@@ -79,6 +80,7 @@ class Collected:
     )  # sentences: what was handed in and is no work
     empty: set[str] = field(default_factory=set)  # whose part held no file
     late: set[str] = field(default_factory=set)  # whom the platform calls late, without a moment
+    moodle_alone: bool = False  # Moodle's folders came without the worksheet that says when
     results: int = 0  # students whose points on Gradescope are known
     problems: list[str] = field(default_factory=list)  # sentences
 
@@ -165,13 +167,14 @@ def _read_worksheets(downloads: list[Path], done: Collected) -> Worksheet:
 
 def _compare_with_sheet(sheet: Worksheet, hand_ins: list[HandIn], done: Collected) -> None:
     """Say where Moodle's worksheet does not fit its zip: then it does not say who and when."""
-    if not sheet:
-        return
     folders = {}
     for hand_in in hand_ins:
         platform, _, number = hand_in.identity.partition(":")
         if platform == "moodle":
             folders[number] = dict(hand_in.people[0])["moodle name"]
+    done.moodle_alone = bool(folders) and not sheet
+    if not sheet:
+        return
     if not folders:
         done.problems.append("Moodle's worksheet was given without Moodle's zip, and says nothing.")
     absent = [number for number in folders if number not in sheet]
@@ -215,12 +218,14 @@ def _choose(
             yield download, hand_in, match
         elif hand_in.files or hand_in.left_out:
             name = show_name(hand_in.name)
-            done.unmatched.append(Unmatched(name, len(hand_in.files), match.why, match.candidates))
+            done.unmatched.append(
+                Unmatched(name, len(hand_in.files), match.why, match.candidates, match.is_proposed)
+            )
 
 
 def _propose(assignment: Assignment, done: Collected) -> None:
     """Write down what fits one student loosely, as a table to look through and to give back."""
-    lines = {one.name: one.candidates[0] for one in done.unmatched if len(one.candidates) == 1}
+    lines = {one.name: one.candidates[0] for one in done.unmatched if one.is_proposed}
     place = assignment.grading / "collected" / PROPOSALS
     if lines:
         write_lines(place, lines)

@@ -51,6 +51,7 @@ class Match:
     by_name: bool = False
     why: str = ""
     candidates: tuple[str, ...] = ()
+    is_proposed: bool = False  # one candidate fits loosely, and nothing speaks against it
 
 
 class Matcher:
@@ -92,10 +93,15 @@ class Matcher:
         if found:
             return self._refuse("fits several on the roster", found)
         loose = set().union(*(self._find_loosely(key) for key in keys)) if keys else set()
-        return self._refuse("names nobody on the roster exactly", loose)
+        fitting = {one for one in loose if not self._speaks_against(one, keys)}
+        if loose and not fitting:
+            return self._refuse(
+                "looks like a name of the roster, with another id or address", loose
+            )
+        return self._refuse("names nobody on the roster exactly", fitting, len(fitting) == 1)
 
-    def _refuse(self, why: str, candidates: set[str]) -> Match:
-        return Match(None, False, why, tuple(sorted(candidates)[:_MOST_CANDIDATES]))
+    def _refuse(self, why: str, candidates: set[str], is_proposed: bool = False) -> Match:
+        return Match(None, False, why, tuple(sorted(candidates)[:_MOST_CANDIDATES]), is_proposed)
 
     def _find_by_id(self, keys: list[Key]) -> set[str]:
         found: set[str] = set()

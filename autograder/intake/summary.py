@@ -22,10 +22,12 @@ def tell_what_came(done: Collected, students: Iterable[str]) -> Iterator[str]:
     for student in students:
         known = done.known.get(student, 0)
         if placed[student]:
-            more = f"; {_count(known)} were there already" if known else ""
+            more = (
+                f"; {_count(known, ' was there already', ' were there already')}" if known else ""
+            )
             yield f"{student}: {_describe(placed[student])}{more}"
         elif known:
-            yield f"{student}: nothing new ({_count(known)} were there already)"
+            yield f"{student}: nothing new ({_count(known, ' was there already', ' were there already')})"
         elif student in done.empty:
             yield f"{student}: handed in no file"
         else:
@@ -56,11 +58,11 @@ def tell_what_is_open(done: Collected, assignment: Assignment) -> Iterator[str]:
     yield from done.problems
     for one in done.unmatched:
         yield _tell_whose(one)
-    if any(len(one.candidates) == 1 for one in done.unmatched):
+    if any(one.is_proposed for one in done.unmatched):
         place = assignment.grading / "collected" / PROPOSALS
         yield (
-            f"Where one student fits, {_show(place)} proposes it: look through that table, delete what is "
-            f"wrong, and collect again with --assign {_show(place)}."
+            f"Where one student fits loosely, {_show(place)} proposes it: look through that table, delete "
+            f"what is wrong, and collect again with --assign {_show(place)}."
         )
     elif done.unmatched:
         yield (
@@ -73,8 +75,12 @@ def tell_about_times(done: Collected) -> Iterator[str]:
     undated = {one.student for one in done.placed if one.moment is None}
     if undated:
         yield (
-            f"Work of {len(undated)} students came without a moment that counts, and is never late by that. "
-            "Moodle says it in its grading worksheet: collect that CSV together with the zip."
+            f"Work of {len(undated)} students came without a moment that counts, and is never late by that."
+            + (
+                " Moodle says it in its grading worksheet: collect that CSV together with the zip."
+                if done.moodle_alone
+                else ""
+            )
         )
     if done.late:
         yield (
@@ -90,8 +96,8 @@ def _tell_whose(one: Unmatched) -> str:
     return f"not placed: {sentence}"
 
 
-def _count(number: int) -> str:
-    return "1 file" if number == 1 else f"{number} files"
+def _count(number: int, one: str = "", several: str = "") -> str:
+    return f"1 file{one}" if number == 1 else f"{number} files{several}"
 
 
 def _show(path: Path) -> str:

@@ -200,7 +200,7 @@ def test_without_a_worksheet_two_of_a_name_get_nothing_and_both_are_named(enter,
     path = make_download("moodle", [anna, mallory], tmp_path / "d")[0]
     done = collect(assignment, [path])
     assert not done.placed and len(done.unmatched) == 2
-    assert all(one.candidates == ("anna",) for one in done.unmatched)
+    assert all(one.candidates == ("anna",) and not one.is_proposed for one in done.unmatched)
     said = f"Anna Lund_{anna.number}=anna"
     done = collect(assignment, [path], [said])
     assert {one.student for one in done.placed} == {"anna"} and len(done.unmatched) == 1
@@ -216,6 +216,11 @@ def test_a_name_does_not_decide_against_an_address(enter, tmp_path):
     done = collect(assignment, make_download("gradescope", [twin], tmp_path / "d"))
     assert not done.placed and done.unmatched[0].name == "submission_99 (John Doe)"
     assert "another id or address" in done.unmatched[0].why
+    assert not (assignment.grading / "collected" / "proposals.csv").exists()
+    twin.last = twin.last.upper()
+    done = collect(assignment, make_download("gradescope", [twin], tmp_path / "d"))
+    assert done.unmatched[0].why == "looks like a name of the roster, with another id or address"
+    assert not done.unmatched[0].is_proposed
 
 
 # ------------------------------------------------------------------- what a student's file may say
