@@ -128,12 +128,15 @@ def make_parser() -> argparse.ArgumentParser:
     feedback.add_argument("--for", choices=("moodle", "canvas", "mail"), dest="system",
                           help="pack them for this system, or write mails")  # fmt: skip
     feedback.add_argument("--output", metavar="PLACE", help="where to (below grading/)")
+    _add_stale_ok(feedback)
     _add_assignment(feedback)
     feedback.set_defaults(run=run_feedback, bar="making feedback")
 
-    report = commands.add_parser("report", help="one page about the class")
+    report = commands.add_parser("report", help="the class at a glance, or one page about it")
+    report.add_argument("--write", action="store_true", help="write the page grading/report.html")
+    report.add_argument("--output", metavar="FILE", help="write the page to this file")
     report.add_argument("--anonymous", action="store_true", help="leave names out")
-    report.add_argument("--output", metavar="FILE", help="where to (grading/report.html)")
+    _add_stale_ok(report)
     _add_assignment(report)
     report.set_defaults(run=run_report, bar="making the report")
 
@@ -152,6 +155,7 @@ def make_parser() -> argparse.ArgumentParser:
     grades.add_argument("--unmarked-as-zero", action="store_true",
                         help="write grades although answers wait for a person")  # fmt: skip
     grades.add_argument("--explain", nargs="*", metavar="NAME", help="show how sums come about")
+    _add_stale_ok(grades)
     _add_assignment(grades)
     grades.set_defaults(run=run_grades, bar="adding up")
 
@@ -216,6 +220,11 @@ def _add_assignment(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_stale_ok(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--stale-ok", action="store_true",
+                        help="go on where scores are older than points, tests or work, and mark them")  # fmt: skip
+
+
 def _add_class_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the class")
     group.add_argument("--student", nargs="+", metavar="NAME", help="only these students")
@@ -249,18 +258,16 @@ def run_build(options) -> int:
 
 
 def _grade_class(options, force: bool = False, tried: list | None = None) -> int:
-    """Grade the class; with `tried`, put the results there instead of writing them down."""
+    """Grade the class; with `tried`, put the records there instead of writing anything."""
     from autograder.terminal import show_bar
 
     with show_bar("getting ready"):  # these take seconds to import
-        from autograder.classroom.progress import Bar, Lines, Trial, show_summary
+        from autograder.classroom.progress import Bar, Lines, show_summary
         from autograder.classroom.run import grade_class
         from autograder.course import load_assignment
         from autograder.marking.desk import refresh_desk
 
     listener = Lines() if options.json else Bar()
-    if tried is not None:
-        listener = Trial(listener, tried)
     try:
         summary = grade_class(
             load_assignment(options.assignment),
@@ -270,7 +277,7 @@ def _grade_class(options, force: bool = False, tried: list | None = None) -> int
             workers=options.workers,
             scheduler=options.scheduler,
             listener=listener,
-            write=tried is None,
+            tried=tried,
         )
     except KeyboardInterrupt:
         listener.close()
@@ -317,21 +324,13 @@ def run_grade(options) -> int:
 
 
 def run_regrade(options) -> int:
-    from autograder.classroom.regrade import (
-        find_changes,
-        preview_changes,
-        show_changes,
-        tell_once,
-    )
+    from autograder.classroom.regrade import find_changes, show_changes, tell_once
     from autograder.course import load_assignment
 
     assignment = load_assignment(options.assignment)
-    graded: list[tuple[str, str, dict]] = []
-    status = _grade_class(options, tried=graded if options.dry_run else None)
-    if options.dry_run:
-        changes = preview_changes(assignment, graded)
-    else:
-        changes = find_changes(assignment, options.student, options.notebook)
+    tried: list | None = [] if options.dry_run else None
+    status = _grade_class(options, tried=tried)
+    changes = find_changes(assignment, options.student, options.notebook, tried)
     if options.json:
         for change in changes:
             print(json.dumps({"changed": change.to_dict()}, ensure_ascii=False), flush=True)
@@ -419,12 +418,16 @@ def run_collect(options) -> int:
 def run_feedback(options) -> int:
     from pathlib import Path
 
+    from autograder.classroom.gradebook import ClassGradebook
+    from autograder.classroom.staleness import require_fresh
     from autograder.course import CourseError, load_assignment
     from autograder.reports.feedback_files import clear_stale, make_pages, pack, write_mails
     from autograder.terminal import track
 
     assignment = load_assignment(options.assignment)
-    stale = clear_stale(assignment)
+    with ClassGradebook(assignment, preview=True) as gradebook:
+        old = {entry.student for entry in require_fresh(gradebook, options.stale_ok)}
+    stale = clear_stale(assignment, old)
     problems = make_pages(assignment, track(stale, "feedback"))
     pages = assignment.grading / "feedback"
     if not any(pages.glob(f"*/{assignment.name}/*.html")) and not problems:
@@ -453,13 +456,18 @@ def run_report(options) -> int:
     from pathlib import Path
 
     from autograder.course import load_assignment
-    from autograder.reports.report import write_report
+    from autograder.reports.report import gather, summarise, write_report
 
     assignment = load_assignment(options.assignment)
     place = assignment.grading / assignment.name_output("report.html")
     path = Path(options.output) if options.output else place
-    write_report(assignment, path, anonymous=options.anonymous)
-    print(f"Written: {path}")
+    facts = gather(assignment, path, options.anonymous, options.stale_ok)
+    print("\n".join(summarise(facts)))
+    if options.write or options.output:
+        write_report(facts, path)
+        print(f"Written: {path}")
+    else:
+        print("Nothing was written: --write makes the page.")
     return 0
 
 
@@ -486,9 +494,9 @@ def run_grades(options) -> int:
 
     assignment = load_assignment(options.assignment)
     if options.whole_course:
-        grades, notes = work_out_course(assignment.course, options.track)
+        grades, notes = work_out_course(assignment.course, options.track, options.stale_ok)
     else:
-        grades, notes = work_out_grades(assignment, options.track)
+        grades, notes = work_out_grades(assignment, options.track, options.stale_ok)
     if options.whole_course:
         single = [grade for total in grades for grade in total.grades.values()]
         name = f"grades-course-{options.format}.csv"

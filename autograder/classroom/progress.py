@@ -84,19 +84,6 @@ class Lines(Listener):
         print(json.dumps(found, ensure_ascii=False, allow_nan=False), flush=True)
 
 
-class Trial(Listener):
-    """Passes on what it hears, and keeps the results: for a run that writes nothing down."""
-
-    def __init__(self, inner: Listener, results: list[tuple[str, str, dict]]) -> None:
-        self._inner, self._results = inner, results
-        self.plan, self.start = inner.plan, inner.start
-        self.fail, self.close = inner.fail, inner.close
-
-    def finish(self, unit: Unit, result: dict) -> None:
-        self._results.append((unit.student, unit.notebook, result))
-        self._inner.finish(unit, result)
-
-
 def show_summary(summary: Summary, as_json: bool, output: Console = console) -> None:
     """Say at the end what was done."""
     if as_json:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from autograder.classroom.accounts import Account, account_for
 from autograder.classroom.gradebook import ClassGradebook, Mark, Submission
+from autograder.classroom.staleness import Stale, require_fresh
 from autograder.course import Assignment, Course, CourseError
 from autograder.files import replace_file
 from autograder.intake.collected import Log
@@ -58,6 +59,7 @@ class Grade:
     waiting: int  # cells that wait for a person
     handed_in: bool
     not_gradable: dict[str, str] = field(default_factory=dict)  # notebook -> why
+    stale: list[Stale] = field(default_factory=list)  # scores that are older than today's rules
 
     @property
     def total(self) -> float:
@@ -71,7 +73,7 @@ class Grade:
 
     def explain(self) -> list[str]:
         """Return the sum, line by line."""
-        if not self.handed_in and not self.not_gradable:
+        if not self.handed_in and not self.not_gradable and not self.stale:
             return [f"Nothing was handed in: 0 of {self.out_of:g}."]
         lines = []
         for part in self.parts:
@@ -99,19 +101,24 @@ class Grade:
         lines += [
             f"{name} cannot be graded as it is: {why}" for name, why in self.not_gradable.items()
         ]
+        lines += [entry.sentence for entry in self.stale]
         lines.append(f"Sum: {self.total:g} of {self.out_of:g}")
         return lines
 
 
 def work_out_grades(
-    assignment: Assignment, track: str | None = None
+    assignment: Assignment, track: str | None = None, stale_ok: bool = False
 ) -> tuple[list[Grade], list[str]]:
-    """Return everybody's grade, and what a person should know (unknown and missing students)."""
+    """Return everybody's grade, and what a person should know (unknown and missing students).
+
+    Scores that are older than today's points, tests and work are refused, or marked with `stale_ok`.
+    """
     if track is not None and track not in assignment.course.tracks:
         raise CourseError(
             f"course.toml has no track {track!r} ({', '.join(assignment.course.tracks)})."
         )
-    with ClassGradebook(assignment) as gradebook:
+    with ClassGradebook(assignment, preview=True) as gradebook:
+        stale = require_fresh(gradebook, stale_ok)
         marks: dict[str, list[Mark]] = {}
         for mark in gradebook.read_marks():
             marks.setdefault(mark.student, []).append(mark)
@@ -131,7 +138,8 @@ def work_out_grades(
     ]
     grades = [
         _make_grade(assignment, entry, name, marks.get(entry.student, []), untouched,
-                    submissions.get(entry.student), penalise, accounts.get(entry.student))
+                    submissions.get(entry.student), penalise, accounts.get(entry.student),
+                    [found for found in stale if found.student == entry.student])
         for entry, name in people
     ]  # fmt: skip
     return grades, notes
@@ -215,14 +223,14 @@ class CourseGrade:
 
 
 def work_out_course(
-    course: Course, track: str | None = None
+    course: Course, track: str | None = None, stale_ok: bool = False
 ) -> tuple[list[CourseGrade], list[str]]:
     """Return everybody's total by the weights of course.toml, over what has been graded."""
     weights = {name: course.weights.get(name, 1) for name in course.assignments}
     found: dict[str, dict[str, Grade]] = {}
     notes = []
     for name, weight in list(weights.items()):
-        grades, told = work_out_grades(course.assignments[name], track)
+        grades, told = work_out_grades(course.assignments[name], track, stale_ok)
         if weight == 0 or not any(grade.handed_in for grade in grades):
             weights.pop(name)
             why = "it weighs nothing" if weight == 0 else "nothing of it is graded yet"
@@ -255,7 +263,7 @@ def _choose_people(
         notes = [
             f"{name} handed in but is not on the roster, and gets no grade." for name in unknown
         ]
-        notes += [f"{name} has handed in nothing, and gets 0." for name in missing]
+        notes += [f"{name} has handed in nothing, and gets 0." for name in missing if graded]
         return [(people[name], "") for name in sorted(people)], notes
     if roster is None:
         if track is None and len(assignment.course.tracks) > 1:
@@ -283,7 +291,8 @@ def _choose_people(
         if track is None or own == track:
             people.append((entry, own))
     listed = {entry.student for entry, _ in people}
-    notes += [f"{name} has handed in nothing, and gets 0." for name in missing if name in listed]
+    missing = [name for name in missing if name in listed and graded]
+    notes += [f"{name} has handed in nothing, and gets 0." for name in missing]
     return sorted(people, key=lambda pair: pair[0].student), notes
 
 
@@ -296,6 +305,7 @@ def _make_grade(
     submission: Submission | None,
     penalise,
     account: Account | None = None,
+    stale: list[Stale] | None = None,
 ) -> Grade:
     rules = assignment.find_rules(track)
     section_of = {
@@ -325,6 +335,7 @@ def _make_grade(
         waiting=sum(mark.waits and mark.max_score > 0 for mark in marks),
         handed_in=bool(marks),
         not_gradable=_find_not_gradable(account, marks),
+        stale=stale or [],
     )
 
 

