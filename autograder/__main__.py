@@ -111,9 +111,12 @@ def make_parser() -> argparse.ArgumentParser:
     regrade.set_defaults(run=run_regrade)
 
     roster = commands.add_parser("roster", help="say who takes the course, and who is missing")
-    roster.add_argument("file", nargs="?", metavar="FILE", help="a CSV; without it, look again")
+    roster.add_argument("file", nargs="?", metavar="FILE",
+                        help="a CSV that takes its place; without it, only look")  # fmt: skip
+    roster.add_argument("--remove", action="store_true",
+                        help="take students off who are not in FILE, without asking")  # fmt: skip
     _add_assignment(roster)
-    roster.set_defaults(run=run_roster, bar="reading the roster")
+    roster.set_defaults(run=run_roster)
 
     collect = commands.add_parser(
         "collect", help="sort a download from Moodle, Canvas, Blackboard or Gradescope by student"
@@ -344,34 +347,34 @@ def run_regrade(options) -> int:
 def run_roster(options) -> int:
     from pathlib import Path
 
-    from autograder.classroom.gradebook import ClassGradebook
-    from autograder.course import CourseError, load_assignment
-    from autograder.intake.arrivals import find_students
-    from autograder.roster import (
-        compare,
-        find_roster,
-        find_without_track,
-        set_roster,
-    )
+    from autograder.terminal import show_bar
+
+    with show_bar("reading the roster"):  # these take seconds to import
+        from autograder.classroom.accounts import find_handed_in
+        from autograder.classroom.gradebook import ClassGradebook
+        from autograder.course import CourseError, load_assignment
+        from autograder.roster import compare, find_roster, find_without_track, set_roster
 
     assignment = load_assignment(options.assignment)
-    file = Path(options.file) if options.file else None
-    roster = find_roster(assignment) if file is None else None
-    if file is not None:
-        roster, told = set_roster(assignment, file)
+    handed_in = find_handed_in(assignment)
+    if options.file:
+        roster, told = set_roster(
+            assignment, Path(options.file), lambda change: _confirm(change, handed_in, options)
+        )
         if told:
             print(told)
+        with ClassGradebook(assignment) as gradebook:
+            for entry in roster.values():
+                gradebook.register(entry)
+    else:
+        roster = find_roster(assignment)
     if roster is None:
         raise CourseError("There is no roster yet: python -m autograder roster FILE.")
-    with ClassGradebook(assignment) as gradebook:
-        for entry in roster.values():
-            gradebook.register(entry)
-    handed_in = list(find_students(assignment))
     unknown, missing = compare(roster, handed_in)
     print(f"The roster names {len(roster)} students; {len(handed_in)} have handed in.")
     for name in unknown:
         print(f"unknown: {name} handed in but is not on the roster")
-    for name in missing:
+    for name in missing if handed_in else ():
         print(f"missing: {name} is on the roster and has handed in nothing")
     without = find_without_track(assignment, roster)
     if without:
@@ -379,6 +382,32 @@ def run_roster(options) -> int:
               f"{' or '.join(assignment.course.tracks)} into the column `track` of "
               f"{assignment.grading / 'roster.csv'}.")  # fmt: skip
     return 0
+
+
+def _confirm(change, handed_in: list[str], options) -> None:
+    """Show what a new roster changes, and ask before anybody is taken off."""
+    from autograder.course import CourseError
+
+    for entry in change.coming if not change.is_first else ():
+        print(f"comes: {entry.student}" + (f" ({entry.name})" if entry.name else ""))
+    for student, words in change.changed.items():
+        print(f"changes: {student}: {'; '.join(words)}")
+    for entry in change.going:
+        name = f" ({entry.name})" if entry.name else ""
+        print(f"goes: {entry.student}{name}"
+              + (", who has handed in" if entry.student in handed_in else ""))  # fmt: skip
+    if not change.going or options.remove:
+        return
+    question = f"{len(change.going)} students would go. Take them off the roster? [y/N] "
+    if not sys.stdin.isatty():
+        raise CourseError(
+            f"Nothing was changed: {len(change.going)} students of the roster are not in "
+            f"{options.file}. Say --remove to take them off."
+        )
+    with contextlib.suppress(EOFError):
+        if input(question).strip().lower() in ("y", "yes"):
+            return
+    raise CourseError("Nothing was changed.")
 
 
 def run_collect(options) -> int:

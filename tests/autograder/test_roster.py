@@ -1,6 +1,7 @@
 """The roster: what is read, what is refused by line, who is unknown and who is missing."""
 
 from datetime import timedelta
+from unittest import mock
 
 import pytest
 
@@ -71,7 +72,9 @@ def test_the_command_tells_and_writes_names_to_the_gradebook(tmp_path, monkeypat
     monkeypatch.setenv("COURSE_GRADING", str(tmp_path))
     monkeypatch.chdir(ROOT)
     for name in ("ada", "mallory"):
-        (tmp_path / "submitted" / name / "attention").mkdir(parents=True)
+        place = tmp_path / "submitted" / name / "attention"
+        place.mkdir(parents=True)
+        (place / "notes.txt").write_text("first the keys")
     assert main(["roster"]) == 1 and "no roster yet" in capsys.readouterr().err
     file = tmp_path / "class.csv"
     file.write_text(GOOD, "utf-8")
@@ -94,3 +97,56 @@ def test_who_has_no_track_is_said_by_the_roster_and_by_the_grades(tmp_path):
     assert refused.returncode == 1 and "no track for ben, cleo: write" in refused.stderr
     told = run_autograder("grades", "--track", "undergraduate", COURSE_GRADING=str(tmp_path)).stdout
     assert "cleo" in told and "ada" not in told
+
+
+def say_roster(folder, text, *options):
+    (folder / "class.csv").write_text(text, "utf-8")
+    return run_autograder("roster", folder / "class.csv", *options, COURSE_GRADING=str(folder))
+
+
+def test_nobody_is_missing_before_anything_was_handed_in(tmp_path):
+    (tmp_path / "submitted" / "ada" / "attention").mkdir(parents=True)
+    done = say_roster(tmp_path, GOOD)
+    assert "0 have handed in" in done.stdout and "missing" not in done.stdout
+    done = run_autograder("grades", "--unmarked-as-zero", COURSE_GRADING=str(tmp_path))
+    assert "has handed in nothing" not in done.stderr
+
+
+@pytest.mark.parametrize("answer", [None, "n", "", "y", "--remove"])
+def test_nobody_is_taken_off_unasked(tmp_path, answer, monkeypatch):
+    place = tmp_path / "submitted" / "ben" / "attention"
+    place.mkdir(parents=True)
+    (place / "notes.txt").write_text("first the keys")
+    assert "goes" not in say_roster(tmp_path, GOOD).stdout
+    asked = []
+    if answer in ("n", "", "y"):
+        monkeypatch.setattr("sys.stdin", mock.Mock(isatty=lambda: True))
+        monkeypatch.setattr("builtins.input", lambda words: asked.append(words) or answer)
+    new = "student,track\nada,undergraduate\nyves,graduate\n"
+    done = say_roster(tmp_path, new, *(["--remove"] if answer == "--remove" else []))
+    assert "comes: yves" in done.stdout and "goes: zoe (Zoe)\n" in done.stdout
+    assert "goes: ben (Weiss, Ben), who has handed in" in done.stdout
+    assert "changes: ada: " in done.stdout and "track graduate -> undergraduate" in done.stdout
+    copies = list(tmp_path.glob("roster.*-*.csv"))
+    if answer in ("y", "--remove"):
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "roster.csv").read_text("utf-8") == new
+        assert [copy.read_text("utf-8") for copy in copies] == [GOOD]
+    else:
+        assert done.returncode == 1 and "Nothing was changed" in done.stderr
+        assert (tmp_path / "roster.csv").read_text("utf-8") == GOOD and not copies
+        assert ("yves",) not in {row[:1] for row in read_gradebook(tmp_path)["students"]}
+    assert ("--remove" in done.stderr) == (answer is None)
+    assert len(asked) == (answer in ("n", "", "y"))
+
+
+def test_an_export_takes_nobody_off_unasked_and_a_broken_roster_can_be_replaced(tmp_path):
+    say_roster(tmp_path, GOOD)
+    moodle = "First name,Last name,ID number,Email address\nAda,Lund,ada,ada@example.org\n"
+    done = say_roster(tmp_path, moodle)
+    assert done.returncode == 1 and "2 students of the roster are not in" in done.stderr
+    assert say_roster(tmp_path, moodle, "--remove").returncode == 0
+    assert len(list(tmp_path.glob("roster.*-*.csv"))) == 1
+    (tmp_path / "roster.csv").write_text("shoes\n38\n")
+    assert say_roster(tmp_path, GOOD).returncode == 0
+    assert "shoes\n38\n" in {copy.read_text("utf-8") for copy in tmp_path.glob("roster.*-*.csv")}
