@@ -353,6 +353,7 @@ def run_roster(options) -> int:
         from autograder.classroom.accounts import find_handed_in
         from autograder.classroom.gradebook import ClassGradebook
         from autograder.course import CourseError, load_assignment
+        from autograder.plain_text import clean_text
         from autograder.roster import compare, find_roster, find_without_track, set_roster
 
     assignment = load_assignment(options.assignment)
@@ -373,9 +374,9 @@ def run_roster(options) -> int:
     unknown, missing = compare(roster, handed_in)
     print(f"The roster names {len(roster)} students; {len(handed_in)} have handed in.")
     for name in unknown:
-        print(f"unknown: {name} handed in but is not on the roster")
+        print(f"unknown: {clean_text(name)} handed in but is not on the roster")
     for name in missing if handed_in else ():
-        print(f"missing: {name} is on the roster and has handed in nothing")
+        print(f"missing: {clean_text(name)} is on the roster and has handed in nothing")
     without = find_without_track(assignment, roster)
     if without:
         print(f"{len(without)} of {len(roster)} students have no track yet: write "
@@ -387,23 +388,23 @@ def run_roster(options) -> int:
 def _confirm(change, handed_in: list[str], options) -> None:
     """Show what a new roster changes, and ask before anybody is taken off."""
     from autograder.course import CourseError
+    from autograder.plain_text import clean_text
 
-    for entry in change.coming if not change.is_first else ():
-        print(f"comes: {entry.student}" + (f" ({entry.name})" if entry.name else ""))
-    for student, words in change.changed.items():
-        print(f"changes: {student}: {'; '.join(words)}")
+    lines = [] if change.is_first else [f"comes: {entry.label}" for entry in change.coming]
+    lines += [f"changes: {student}: {'; '.join(what)}" for student, what in change.changed.items()]
     for entry in change.going:
-        name = f" ({entry.name})" if entry.name else ""
-        print(f"goes: {entry.student}{name}"
-              + (", who has handed in" if entry.student in handed_in else ""))  # fmt: skip
+        known = ", who has handed in" if entry.student in handed_in else ""
+        lines.append(f"goes: {entry.label}{known}")
+    for line in lines:
+        print(clean_text(line))
     if not change.going or options.remove:
         return
-    question = f"{len(change.going)} students would go. Take them off the roster? [y/N] "
     if not sys.stdin.isatty():
         raise CourseError(
             f"Nothing was changed: {len(change.going)} students of the roster are not in "
             f"{options.file}. Say --remove to take them off."
         )
+    question = f"{len(change.going)} students would go. Take them off the roster? [y/N] "
     with contextlib.suppress(EOFError):
         if input(question).strip().lower() in ("y", "yes"):
             return

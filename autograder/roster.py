@@ -62,6 +62,10 @@ class Entry:
     sis_id: str = ""
 
     @property
+    def label(self) -> str:
+        return f"{self.student} ({self.name})" if self.name else self.student
+
+    @property
     def first_name(self) -> str:
         """What stands before the last word, or after a comma."""
         _, comma, first = self.name.partition(",")

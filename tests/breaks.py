@@ -48,6 +48,8 @@ WALLS = "autograder/kernel/walls.py"
 SECCOMP = "autograder/kernel/seccomp.py"
 GRADES = "autograder/reports/grades.py"
 GRADEBOOK = "autograder/classroom/gradebook.py"
+STALENESS = "autograder/classroom/staleness.py"
+ROSTER = "autograder/roster.py"
 PUBLISH = "autograder/authoring/publish.py"
 LEAKS = "autograder/authoring/leaks.py"
 COLLECT = "autograder/intake/collect.py"
@@ -88,6 +90,9 @@ GUARDS = {
     "autograder/kernel/nursery.py": "kernel/test_nursery.py",
     GRADES: "reports/test_grades.py",
     GRADEBOOK: "reports/test_grades.py",
+    STALENESS: "classroom/test_staleness.py",
+    "autograder/classroom/snapshot.py": "classroom/test_previews.py",
+    ROSTER: "test_roster.py",
     PUBLISH: "authoring/test_publish.py",
     LEAKS: "authoring/test_publish.py",
     COLLECT: "intake/test_collect.py",
@@ -97,7 +102,8 @@ GUARDS = {
 }
 # The tests of each room, the quick ones first.
 TESTS = {
-    "grades": ("test_roster.py", "reports/test_grades.py"),
+    "grades": ("test_roster.py", "reports/test_grades.py", "classroom/test_staleness.py",
+               "classroom/test_previews.py"),
     "collect": ("intake/test_collect.py", "reports/test_report.py"),
     "publish": ("authoring/test_publish.py", "authoring/test_build.py"),
     "intake": ("intake/test_restore.py", "intake/test_unzip.py", "intake/test_gather.py",
@@ -215,6 +221,11 @@ BREAKS = [
     Break("grades", GRADEBOOK, "self.manual if self.manual is not None else self.auto",
           "self.manual or self.auto"),
     Break("grades", GRADEBOOK, "else self.extension or timedelta(0)", "else timedelta(0)"),
+    Break("grades", GRADEBOOK, "        if self.scratch:\n", "        if False:\n"),
+    Break("grades", STALENESS, "if record.rules != run.rules[key[1]]:", "if False:"),
+    Break("grades", STALENESS, "result == record.result", "True"),
+    Break("grades", "autograder/classroom/snapshot.py", "?mode=ro", ""),
+    Break("grades", ROSTER, "if student not in roster]", "if False]"),
     # ------------------------------------------------------------------------------- collecting
     Break("collect", COLLECT, "max(times) - min(times) < _PACKING", "False"),
     Break("collect", COLLECT, 'moment, "packing", ticket', 'moment, "file", ticket'),

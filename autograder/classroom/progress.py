@@ -100,5 +100,5 @@ def show_summary(summary: Summary, as_json: bool, output: Console = console) -> 
     speed = f", {rate:.0f} a minute" if summary.graded else ""
     output.print(f"Notebooks: {', '.join(parts)}, in {summary.seconds:.0f} s{speed}.")
     if summary.graded or summary.missing:
-        output.print("Next: `python -m autograder mark`, and `python -m autograder report`, which says "
+        output.print("Next: `python -m autograder mark`, and `python -m autograder report --write`, which says "
                      "what was chosen, repaired or flagged.")  # fmt: skip

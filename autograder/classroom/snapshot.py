@@ -55,7 +55,7 @@ def _copy_file(path: Path, copy: Path) -> None:
         shutil.copy(path, copy)
 
 
-def _copy_rows(url: URL, copy: Path) -> None:
+def _copy_rows(url: URL, copy: Path, isolation: str = "REPEATABLE READ") -> None:
     """Copy all tables of another database, as they are at one moment."""
     tables = MetaData()
 
@@ -66,7 +66,7 @@ def _copy_rows(url: URL, copy: Path) -> None:
 
     source, target = create_engine(url), create_engine(f"sqlite:///{copy}")
     try:
-        with source.connect().execution_options(isolation_level="REPEATABLE READ") as there:
+        with source.connect().execution_options(isolation_level=isolation) as there:
             tables.reflect(there)
             for table in tables.tables.values():
                 table.indexes.clear()

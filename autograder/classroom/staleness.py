@@ -53,7 +53,7 @@ def find_stale(gradebook: ClassGradebook) -> list[Stale]:
         if mark.auto is not None or mark.manual is not None:
             marks.setdefault((mark.student, mark.notebook), []).append(mark)
     units = {(unit.student, unit.notebook): unit for unit in run.plan_all()}
-    gone = {key for key in marks if key[0] not in run.strays}
+    gone = {key for key in marks if key[0] not in run.settled}
     found = [
         _look(run, key, units.get(key), marks.get(key, [])) for key in sorted(units.keys() | gone)
     ]

@@ -20,6 +20,7 @@ from autograder.classroom.staleness import Stale, require_fresh
 from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
 from autograder.grading.grade import read_result
+from autograder.plain_text import clean_text
 from autograder.reports.examples import find_codes, make_anonymous
 from autograder.reports.lateness import Arrival, find_arrivals
 from autograder.reports.similarity import Pair, Work, find_pairs, read_work
@@ -124,7 +125,7 @@ def summarise(facts: ClassFacts) -> list[str]:
         for entry in facts.stale
         if entry.student in facts.people
     ]
-    return lines
+    return [clean_text(line) for line in lines]
 
 
 def gather(
