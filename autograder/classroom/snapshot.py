@@ -50,9 +50,11 @@ def _copy_file(path: Path, copy: Path) -> None:
     except sqlite3.OperationalError as problem:
         if "locked" in str(problem) or not journal.exists():
             raise
-        # A killed run left something to take back: that is done in the copy.
+        # A killed run left something to take back: SQLite does that when the copy is read.
         shutil.copy(journal, copy.with_name(f"{copy.name}-journal"))
         shutil.copy(path, copy)
+        with contextlib.closing(sqlite3.connect(copy)) as there:
+            there.execute("select * from sqlite_master").fetchall()
 
 
 def _copy_rows(url: URL, copy: Path, isolation: str = "REPEATABLE READ") -> None:

@@ -41,6 +41,14 @@ class Request:
     lines: int = 1  # how often it was asked
 
     @property
+    def shown(self) -> str:
+        """The words, or their beginning."""
+        more = len(self.words) - _LONGEST
+        if more <= 0:
+            return self.words
+        return f"{self.words[:_LONGEST]}... ({more} more characters in the student's {FILE})"
+
+    @property
     def label(self) -> str:
         """How a person calls the thing that it is about."""
         if self.cell.startswith("answer_"):
@@ -70,7 +78,7 @@ def read_requests(assignment: Assignment) -> list[Request]:
 
 
 def _fold(requests: Iterable[Request]) -> list[Request]:
-    """Make one request of all that a student says about the same cell, and keep it short."""
+    """Make one request of all that a student says about the same cell."""
     words: dict[tuple[str, str], list[str]] = {}
     found: dict[tuple[str, str], Request] = {}
     for request in requests:
@@ -81,17 +89,7 @@ def _fold(requests: Iterable[Request]) -> list[Request]:
             lines, asked = so_far.lines + request.lines, max(so_far.asked, request.asked)
             request = replace(so_far, lines=lines, asked=asked)
         found[key] = request
-    return [
-        replace(request, words=_shorten(" / ".join(words[key]))) for key, request in found.items()
-    ]
-
-
-def _shorten(words: str) -> str:
-    if len(words) <= _LONGEST:
-        return words
-    return (
-        f"{words[:_LONGEST]}... ({len(words) - _LONGEST} more characters in the student's {FILE})"
-    )
+    return [replace(request, words=" / ".join(words[key])) for key, request in found.items()]
 
 
 def _is_request(path: Path) -> bool:

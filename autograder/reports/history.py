@@ -42,7 +42,7 @@ def _tell(assignment: Assignment, student: str) -> list[str]:
     for request in read_requests(assignment):
         if request.student == student:
             moment = f"{request.asked:%Y-%m-%d %H:%M:%S} UTC"
-            events.append((moment, f"asked to look again at {request.label}: {request.words}"))
+            events.append((moment, f"asked to look again at {request.label}: {request.shown}"))
     events += _tell_marks(assignment, student)
     account = account_for(assignment).get(student)
     told = [f"{when or 'at an unknown time'}: {what}" for when, what in sorted(events)]

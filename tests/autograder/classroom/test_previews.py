@@ -1,7 +1,7 @@
 """Commands that only show write nothing below grading/, whatever tempts them to.
 
-The shortcuts of other tests stand in for the very functions that write, so they are left out here: one
-process of its own runs all the commands in all the situations.
+The shortcuts of other tests stand in for some of the very functions that write, so `make landing` tries all
+of it once more in a process that takes none.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.xdist_group("previews")
 
 SHOW = (
     ("grades", "--track", "graduate"),
-    ("grades", "--track", "graduate", "--explain", "ada", "--stale-ok"),
+    ("grades", "--track", "graduate", "--explain", "ada"),
     ("history", "ada"),
     ("report",),
     ("report", "--stale-ok", "--anonymous"),
@@ -55,9 +55,14 @@ for line in sys.stdin:
 """
 
 
+def run_quickly(arguments, root, grading):
+    done = run_autograder(*arguments, cwd=root, COURSE_GRADING=str(grading))
+    return done.returncode, done.stdout + done.stderr
+
+
 @pytest.fixture(scope="module")
-def command():
-    """Run commands in a process without shortcuts; return their status and what they say."""
+def run_without_shortcuts():
+    """Run commands in a process of its own; return their status and what they say."""
     with subprocess.Popen(
         [sys.executable, "-c", RUN], cwd=ROOT, env={**os.environ, "PATH": PATH}, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -147,16 +152,37 @@ SITUATIONS = {  # with the commands that are refused in it
 }
 
 
-@pytest.mark.parametrize("tempt", SITUATIONS, ids=lambda tempt: tempt.__name__)
-def test_what_only_shows_writes_nothing(graded, course_copy, tmp_path, command, tempt):
+by_situation = pytest.mark.parametrize("tempt", SITUATIONS, ids=lambda tempt: tempt.__name__)
+
+
+@by_situation
+def test_what_only_shows_writes_nothing(graded, course_copy, tmp_path, tempt):
+    grading = copy_class(graded, tmp_path)
+    tempt(course_copy, grading)
+    watch(run_quickly, course_copy, grading, SITUATIONS[tempt], ())
+
+
+@pytest.mark.landing
+@by_situation
+def test_nor_does_it_without_shortcuts(graded, course_copy, tmp_path, run_without_shortcuts, tempt):
+    grading = copy_class(graded, tmp_path)
+    tempt(course_copy, grading)
+    work = grading / "submitted" / "ada" / "attention"
+    more = [DRY_RUN, ("doctor",), *([("grade", work)] if (grading / "secret").exists() else ())]
+    watch(run_without_shortcuts, course_copy, grading, SITUATIONS[tempt], more)
+
+
+def copy_class(graded, tmp_path):
     grading = shutil.copytree(graded[0], tmp_path / "grading", symlinks=True)
     (grading / "roster.csv").write_text("student,track\nada,graduate\nben,graduate\n")
-    tempt(course_copy, grading)
-    refused = SITUATIONS[tempt]
-    more = [DRY_RUN] if refused else [("grade", grading / "submitted" / "ada" / "attention")]
+    return grading
+
+
+def watch(run, root, grading, refused, more):
+    """Run all commands and look for what they changed."""
     before = take_digest(grading)
     for arguments in (*SHOW, *refused, *more):
-        status, words = command(list(map(str, arguments)), course_copy, grading)
+        status, words = run(list(map(str, arguments)), root, grading)
         after = take_digest(grading)
         changed = [name for name in before | after if before.get(name) != after.get(name)]
         assert not changed, (arguments, words)
@@ -165,7 +191,7 @@ def test_what_only_shows_writes_nothing(graded, course_copy, tmp_path, command, 
 
 def test_a_preview_counts_what_the_regrading_counts(graded, course_copy, tmp_path):
     """New work is graded by both, and is no change of the rules; an earlier change is still told."""
-    grading = shutil.copytree(graded[0], tmp_path / "grading", symlinks=True)
+    grading = copy_class(graded, tmp_path)
     reweigh(course_copy)
     hand_in_anew(course_copy, grading)
 
@@ -174,7 +200,10 @@ def test_a_preview_counts_what_the_regrading_counts(graded, course_copy, tmp_pat
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     run("grade", "--student", "chloe")
-    tried, done = run("regrade", "--dry-run"), run("regrade")
+    before = take_digest(grading)
+    tried = run("regrade", "--dry-run")
+    assert take_digest(grading) == before
+    done = run("regrade")
     changes = [[line["changed"] for line in lines if "changed" in line] for lines in (tried, done)]
     assert changes[0] == changes[1]
     assert {(c["student"], c["after"]) for c in changes[0]} == {("chloe", 4), ("dmitri", 4)}
