@@ -180,10 +180,8 @@ def _find_late(grade: GradeOfTrack | None, names: dict) -> float | None:
 
 def explain_grade(assignment: Assignment, grade: GradeOfTrack | None) -> list[str]:
     """Return how a student's total comes about on their track, with every penalty."""
-    if grade is None:
-        return []
-    lines = grade.explain()
-    if not grade.track:
+    lines = grade.explain() if grade else []
+    if not lines or not grade.track:
         return lines
     return [f"Track: {assignment.course.tracks[grade.track]['title']}", *lines]
 
