@@ -127,6 +127,19 @@ def make_parser() -> argparse.ArgumentParser:
     _add_assignment(collect)
     collect.set_defaults(run=run_collect, bar="collecting")
 
+    dates = commands.add_parser(
+        "date", help="say when work came in, where the platform does not, or says it wrongly"
+    )
+    dates.add_argument("student", nargs="?", metavar="STUDENT", help="without it: list all moments")
+    dates.add_argument("moment", nargs="*", metavar="MOMENT",
+                       help="such as 2030-03-01 18:00 (this computer's time) or 2030-03-01 18:00 UTC")  # fmt: skip
+    dates.add_argument("--remove", action="store_true", help="take the entry of STUDENT away")
+    dates.add_argument("--from-timestamps", action="store_true",
+                       help="enter what timestamp.txt says for students whose work was not collected "
+                       "here: nbgrader's exchange writes that file, but a student can, too")  # fmt: skip
+    _add_assignment(dates)
+    dates.set_defaults(run=run_date, bar="reading")
+
     feedback = commands.add_parser("feedback", help="pages for students, wherever marks changed")
     feedback.add_argument("--for", choices=("moodle", "canvas", "mail"), dest="system",
                           help="pack them for this system, or write mails")  # fmt: skip
@@ -150,14 +163,17 @@ def make_parser() -> argparse.ArgumentParser:
     mark.set_defaults(run=run_mark)
 
     grades = commands.add_parser("grades", help="grades by track, as a file to import elsewhere")
-    grades.add_argument("--format", choices=("csv", "canvas", "moodle"), default="csv")
+    grades.add_argument("--format", choices=("csv", "canvas", "moodle"),
+                        help="write a file in this form; without it, grades are only shown")  # fmt: skip
     grades.add_argument("--track", metavar="NAME", help="only this track (without a roster: all)")
-    grades.add_argument("--output", metavar="FILE", help="where to (grading/grades-FORMAT.csv)")
+    grades.add_argument("--output", metavar="FILE",
+                        help="write a file, and where to (grading/grades-FORMAT.csv)")  # fmt: skip
     grades.add_argument("--course", action="store_true", dest="whole_course",
                         help="one total over all assignments, by the weights of course.toml")  # fmt: skip
     grades.add_argument("--unmarked-as-zero", action="store_true",
                         help="write grades although answers wait for a person")  # fmt: skip
-    grades.add_argument("--explain", nargs="*", metavar="NAME", help="show how sums come about")
+    grades.add_argument("--explain", nargs="*", metavar="NAME",
+                        help="only show how sums come about, those of all or of these students")  # fmt: skip
     _add_stale_ok(grades)
     _add_assignment(grades)
     grades.set_defaults(run=run_grades, bar="adding up")
@@ -436,8 +452,7 @@ def run_collect(options) -> int:
               "grading worksheet: collect that CSV together with the zip.")  # fmt: skip
     if done.undated_late:
         print(f"The system calls work of {', '.join(done.undated_late)} late, and does not say when it "
-              f"came. It costs nothing until you write that into {assignment.grading / 'submitted'}/"
-              f"<student>/{assignment.name}/timestamp.txt, such as 2030-03-01 18:00:00 UTC.")  # fmt: skip
+              "came. It costs nothing until you do: python -m autograder date STUDENT MOMENT.")  # fmt: skip
     if done.unmatched:
         print(f"{len(done.unmatched)} files could not be matched: correct the roster and collect again, "
               f"or put them into {assignment.grading / 'submitted'}/<student>/{assignment.name}/.",
@@ -452,9 +467,12 @@ def run_feedback(options) -> int:
     from autograder.classroom.staleness import require_fresh
     from autograder.course import CourseError, load_assignment
     from autograder.reports.feedback_files import clear_stale, make_pages, pack, write_mails
+    from autograder.roster import find_roster, say_old_extensions
     from autograder.terminal import track
 
     assignment = load_assignment(options.assignment)
+    for note in say_old_extensions(assignment, find_roster(assignment)):
+        print(note, file=sys.stderr)
     with ClassGradebook(assignment, preview=True) as gradebook:
         old = {entry.student for entry in require_fresh(gradebook, options.stale_ok)}
     stale = clear_stale(assignment, old)
@@ -487,10 +505,13 @@ def run_report(options) -> int:
 
     from autograder.course import load_assignment
     from autograder.reports.report import gather, summarise, write_report
+    from autograder.roster import find_roster, say_old_extensions
 
     assignment = load_assignment(options.assignment)
     place = assignment.grading / assignment.name_output("report.html")
     path = Path(options.output) if options.output else place
+    for note in say_old_extensions(assignment, find_roster(assignment)):
+        print(note, file=sys.stderr)
     facts = gather(assignment, path, options.anonymous, options.stale_ok)
     print("\n".join(summarise(facts)))
     if options.write or options.output:
@@ -509,44 +530,94 @@ def run_mark(options) -> int:
     return 0
 
 
+def run_date(options) -> int:
+    from autograder.course import CourseError, load_assignment
+    from autograder.intake.moments import (
+        describe_moment,
+        find_moments,
+        read_moment,
+        set_dates,
+        take_over_timestamps,
+        write_moment,
+    )
+
+    assignment = load_assignment(options.assignment)
+    moment = " ".join(options.moment)
+    if options.from_timestamps:
+        if options.student or options.remove:
+            raise CourseError("--from-timestamps goes alone: it is about all students.")
+        taken, left = take_over_timestamps(assignment)
+        for student, time in taken.items():
+            print(f"{student}: {write_moment(time)}, entered from timestamp.txt")
+        for sentence in left:
+            print(f"not entered: {sentence}", file=sys.stderr)
+        print(f"{len(taken)} moments were entered.")
+    elif options.student is None:
+        for student, found in find_moments(assignment).items():
+            print(f"{student}: {describe_moment(found)}")
+    else:
+        if bool(moment) == options.remove:
+            raise CourseError("Say either when the work came in, or --remove.")
+        try:
+            time = None if options.remove else read_moment(moment)
+        except CourseError as problem:
+            raise CourseError(f"{problem}.") from None
+        set_dates(assignment, {options.student: time})
+        found = find_moments(assignment).get(options.student)
+        print(f"{options.student}: {describe_moment(found) if found else 'nobody says when'}")
+    return 0
+
+
 def run_grades(options) -> int:
     from pathlib import Path
 
     from autograder.course import CourseError, load_assignment
     from autograder.reports.grades import (
         require_marked,
+        say_new_columns,
         work_out_course,
         work_out_grades,
         write_course,
         write_grades,
     )
+    from autograder.roster import find_roster, say_old_extensions
     from autograder.terminal import show_grades
 
+    explained = options.explain
+    writes = bool(options.format or options.output)
+    if writes and explained is not None:
+        raise CourseError("--explain only shows: leave out --format and --output, or --explain.")
     assignment = load_assignment(options.assignment)
     if options.whole_course:
         grades, notes = work_out_course(assignment.course, options.track, options.stale_ok)
+        single = [grade for total in grades for grade in total.grades.values()]
     else:
         grades, notes = work_out_grades(assignment, options.track, options.stale_ok)
-    if options.whole_course:
-        single = [grade for total in grades for grade in total.grades.values()]
-        name = f"grades-course-{options.format}.csv"
-    else:
         single = grades
-        name = assignment.name_output(f"grades-{options.format}.csv")
-    explained = options.explain
     for student in explained or []:
         if student not in {grade.entry.student for grade in grades}:
             raise CourseError(f"There is no grade for {student!r}.")
-    show_grades(grades, explained)
-    for note in notes:
+    shown = [grade for grade in grades if not explained or grade.entry.student in explained]
+    show_grades(shown, explained)
+    for note in [*notes, *say_old_extensions(assignment, find_roster(assignment))]:
         print(note, file=sys.stderr)
+    if not writes:
+        return 0
     if not options.unmarked_as_zero:
         require_marked(single)
+    form = options.format or "csv"
+    if options.whole_course:
+        name = f"grades-course-{form}.csv"
+    else:
+        name = assignment.name_output(f"grades-{form}.csv")
     path = Path(options.output or assignment.grading / name)
     if options.whole_course:
-        write_course(grades, assignment.course, options.format, path)
+        write_course(grades, assignment.course, form, path)
     else:
-        write_grades(grades, assignment, options.format, path)
+        write_grades(grades, assignment, form, path)
+    if form == "canvas":
+        for sentence in say_new_columns(grades, assignment, options.whole_course):
+            print(sentence, file=sys.stderr)
     print(f"Written: {path}")
     return 0
 

@@ -41,6 +41,7 @@ class Course:
     marking: dict
     weights: dict  # of the assignments in the course's total
     hand_in: dict = field(default_factory=dict)  # where, and when each assignment is due
+    late: dict = field(default_factory=dict)  # how many late days everybody has
     assignments: dict[str, Assignment] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -86,6 +87,14 @@ class Assignment:
         if found is None or isinstance(found, datetime):
             return found
         return datetime(found.year, found.month, found.day, 23, 59)
+
+    @property
+    def opens(self) -> datetime | None:
+        """When it is handed out, where course.toml says so; a day without a time means its start."""
+        found = self.course.hand_in.get("opens", {}).get(self.name)
+        if found is None or isinstance(found, datetime):
+            return found
+        return datetime(found.year, found.month, found.day)
 
     @property
     def texts(self) -> Path:
@@ -143,6 +152,7 @@ def _read_course(root: Path) -> Course:
             marking=facts.get("marking", {}),
             weights=facts.get("weights", {}),
             hand_in=facts.get("hand_in", {}),
+            late=facts.get("late", {}),
         )
     except KeyError as missing:
         raise CourseError(f"{path} lacks the entry {missing}.") from None
@@ -204,14 +214,9 @@ def _check_rules(course: Course, path: Path) -> None:
     for entry in ("package", "address", "branch"):
         if not course.students.get(entry):
             raise CourseError(f"{path}: [students] lacks the entry '{entry}'.")
-    for name, due in course.hand_in.get("due", {}).items():
-        if name not in course.assignments:
-            raise CourseError(f"{path}: [hand_in] due names {name!r}, which is no assignment.")
-        if not isinstance(due, date):
-            raise CourseError(
-                f"{path}: [hand_in] due.{name} must be a date and time such as 2030-03-01T18:00:00, "
-                "without quotes."
-            )
+    _check_dates(course, path)
+    _check_late_days(course, path)
+    _check_canvas(course, path)
     for name in course.weights:
         if name not in course.assignments:
             raise CourseError(f"{path}: [weights] names {name!r}, which is no assignment.")
@@ -230,3 +235,68 @@ def _check_rules(course: Course, path: Path) -> None:
                         f"{path}: in track {track}, section {section} must count as "
                         f'"required" or "extra", not {rule.get("counts")!r}.'
                     )
+
+
+def _check_dates(course: Course, path: Path) -> None:
+    for entry in ("opens", "due"):
+        for name, moment in _get_table(course, entry, path).items():
+            if name not in course.assignments:
+                raise CourseError(
+                    f"{path}: [hand_in] {entry} names {name!r}, which is no assignment."
+                )
+            if not isinstance(moment, date):
+                raise CourseError(
+                    f"{path}: [hand_in] {entry}.{name} must be a date and time such as "
+                    "2030-03-01T18:00:00, without quotes."
+                )
+            if is_ambiguous(getattr(course.assignments[name], entry)):
+                raise CourseError(
+                    f"{path}: [hand_in] {entry}.{name} lies in an hour that clocks here go through "
+                    "twice, or skip: add the offset, such as 2030-03-01T18:00:00+01:00."
+                )
+    for assignment in course.assignments.values():
+        opens, due = assignment.opens, assignment.due
+        if opens and due and opens.astimezone() >= due.astimezone():
+            raise CourseError(f"{path}: [hand_in] {assignment.name} is due before it opens.")
+
+
+def _get_table(course: Course, entry: str, path: Path) -> dict:
+    table = course.hand_in.get(entry, {})
+    if not isinstance(table, dict):
+        raise CourseError(f"{path}: [hand_in] {entry} must name an assignment: {entry}.NAME = ...")
+    return table
+
+
+def is_ambiguous(moment: datetime) -> bool:
+    """Does a local time lie in an hour that the clocks go through twice, or skip?"""
+    if moment.tzinfo is not None:
+        return False
+    first, second = (moment.replace(fold=fold).astimezone().utcoffset() for fold in (0, 1))
+    return first != second
+
+
+def _check_late_days(course: Course, path: Path) -> None:
+    if not isinstance(course.late, dict):
+        raise CourseError(f"{path}: [late] must be a table of its own, with `days = 4`.")
+    for name, days in course.late.items():
+        if name != "days":
+            raise CourseError(f"{path}: [late] has an entry {name!r}; it knows `days` alone.")
+        if type(days) is not int or days < 0:
+            raise CourseError(f"{path}: [late] days must be a whole number from 0, not {days!r}.")
+
+
+def _check_canvas(course: Course, path: Path) -> None:
+    for name, given in _get_table(course, "canvas", path).items():
+        if name not in course.assignments:
+            raise CourseError(f"{path}: [hand_in] canvas names {name!r}, which is no assignment.")
+        numbers = given if isinstance(given, dict) else {"": given}
+        for track, number in numbers.items():
+            if track and track not in course.tracks:
+                raise CourseError(
+                    f"{path}: [hand_in] canvas.{name} names {track!r}, which is no track."
+                )
+            if type(number) is not int or number <= 0:
+                raise CourseError(
+                    f"{path}: [hand_in] canvas.{name} must be the number of the assignment in "
+                    f"Canvas, such as 12345, or one for each track, not {number!r}."
+                )

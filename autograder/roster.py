@@ -1,20 +1,23 @@
 """The roster: who takes the course, on which track, and who has more time.
 
-A CSV with the columns `student` (the folder's name), `name`, `track` and `extension_days`, and, for
-exports, `email`, `lms_id`, `sis_id`, `login` and `section`; only `student` has to be there. What Canvas,
-Moodle and Blackboard export is taken as it comes, in whatever encoding a spreadsheet saved it.
+A CSV with the columns `student` (the folder's name), `name`, `track`, `extension_days.<assignment>`
+and, for exports, `email`, `lms_id`, `sis_id`, `login` and `section`; only `student` has to be there. A plain
+`extension_days` counts for every assignment. What Canvas, Moodle and Blackboard export is taken as it
+comes, in whatever encoding a spreadsheet saved it.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from autograder.course import Assignment, CourseError
+from autograder.course import Assignment, Course, CourseError
 from autograder.files import replace_file
 
 COLUMNS = (
@@ -44,12 +47,16 @@ _SYSTEMS = {
                     "email address": "email", "groups": "section"},
     },
 }  # fmt: skip
+_DAYS = "extension_days"  # for every assignment; with a dot and a name, for that one
 _NOBODY = ("points possible", "student, test", "test student", "teststudent")  # Canvas's own lines
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One student of the roster. `extension` is None where nothing is said about it."""
+    """One student of the roster.
+
+    `extension` counts for every assignment that `extensions` does not name; None where nothing is said.
+    """
 
     student: str
     name: str = ""
@@ -60,6 +67,11 @@ class Entry:
     login: str = ""
     section: str = ""
     sis_id: str = ""
+    extensions: dict[str, timedelta] = field(default_factory=dict)  # by assignment
+
+    def find_extension(self, assignment: str) -> timedelta | None:
+        """Return how much more time this student has for an assignment."""
+        return self.extensions.get(assignment, self.extension)
 
     @property
     def label(self) -> str:
@@ -95,6 +107,7 @@ def _read(path: Path, assignment: Assignment) -> tuple[dict[str, Entry], str]:
     system = _find_system(names)
     if not system:
         _require_our_columns(names, path)
+    _require_assignments(names, path, assignment.course)
     roster: dict[str, Entry] = {}
     try:
         for row in rows:
@@ -113,7 +126,7 @@ def _read(path: Path, assignment: Assignment) -> tuple[dict[str, Entry], str]:
     return roster, system
 
 
-def open_table(path: Path) -> csv.DictReader:
+def open_table(path: Path, lower: bool = True) -> csv.DictReader:
     """Open a CSV as spreadsheets of any country save it; its columns' names are in small letters."""
     text = _decode(path)
     first, _, rest = text.partition("\n")
@@ -121,7 +134,8 @@ def open_table(path: Path) -> csv.DictReader:
         text, first = rest, rest.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)  # spreadsheets write what their country uses
     rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
-    rows.fieldnames = [(name or "").strip().lower() for name in rows.fieldnames or []]
+    names = [(name or "").strip() for name in rows.fieldnames or []]
+    rows.fieldnames = [name.lower() for name in names] if lower else names
     return rows
 
 
@@ -161,8 +175,18 @@ def _require_our_columns(names: list[str], path: Path) -> None:
             f"(known: {', '.join(COLUMNS)}), or be that of Canvas's, Moodle's or Blackboard's export."
         )
     for name in names:
-        if name not in COLUMNS:
+        if name not in COLUMNS and not name.startswith(f"{_DAYS}."):
             raise CourseError(f"{path}: the column {name!r} is not known ({', '.join(COLUMNS)}).")
+
+
+def _require_assignments(names: list[str], path: Path, course: Course) -> None:
+    known = {f"{_DAYS}.{name}".lower() for name in course.assignments}
+    for name in names:
+        if name.startswith(f"{_DAYS}.") and name not in known:
+            raise CourseError(
+                f"{path}, line 1: the column {name!r} is for an assignment that is not there "
+                f"({', '.join(course.assignments)})."
+            )
 
 
 def _translate(row: dict, system: str) -> dict | None:
@@ -178,8 +202,9 @@ def _translate(row: dict, system: str) -> dict | None:
     if found.get("name", "").lower() in _NOBODY:
         return None
     found["student"] = next((cells[name] for name in facts["student"] if cells.get(name)), "")
-    for ours in ("track", "extension_days"):  # an instructor may have added them to the export
-        found[ours] = cells.get(ours, "")
+    for ours, value in cells.items():  # an instructor may have added them to the export
+        if ours == "track" or ours.startswith(_DAYS):
+            found[ours] = value
     return found if any(found.values()) else None
 
 
@@ -197,14 +222,36 @@ def _read_entry(row: dict, where: str, assignment: Assignment) -> Entry | None:
     if track is not None and track not in assignment.course.tracks:
         tracks = ", ".join(assignment.course.tracks) or "it has none"
         raise CourseError(f"{where}: course.toml has no track {track!r} ({tracks}).")
-    days = cells.pop("extension_days", "")
+    extension = _read_days(_DAYS, cells.pop(_DAYS, ""), where)
+    extensions = {
+        name: _read_days(f"{_DAYS}.{name}", cells.pop(f"{_DAYS}.{name}".lower(), ""), where)
+        for name in assignment.course.assignments
+    }
+    given = {name: days for name, days in extensions.items() if days is not None}
+    return Entry(track=track, extension=extension, extensions=given, **cells)
+
+
+def _read_days(column: str, days: str, where: str) -> timedelta | None:
+    if not days:
+        return None
     try:
-        extension = timedelta(days=float(days.replace(",", "."))) if days else None
+        extension = timedelta(days=float(days.replace(",", ".")))
     except (ValueError, OverflowError):
-        raise CourseError(f"{where}: extension_days is {days!r}, not a number of days.") from None
-    if extension is not None and extension < timedelta(0):
-        raise CourseError(f"{where}: extension_days is {days}; an extension cannot be negative.")
-    return Entry(track=track, extension=extension, **cells)
+        raise CourseError(f"{where}: {column} is {days!r}, not a number of days.") from None
+    if extension < timedelta(0):
+        raise CourseError(f"{where}: {column} is {days}; an extension cannot be negative.")
+    return extension
+
+
+def say_old_extensions(assignment: Assignment, roster: dict[str, Entry] | None) -> list[str]:
+    """Say that the column of earlier rosters counts for every assignment, where that matters."""
+    names = [entry.student for entry in (roster or {}).values() if entry.extension]
+    if not names or len(assignment.course.assignments) < 2:
+        return []
+    return [
+        f"The roster's column {_DAYS} counts for every assignment (it is filled for {len(names)} of "
+        f"{len(roster)} students); {_DAYS}.{assignment.name} counts for {assignment.name} alone."
+    ]
 
 
 def compare(roster: dict[str, Entry], handed_in: list[str]) -> tuple[list[str], list[str]]:
@@ -240,12 +287,17 @@ def set_roster(
     kept = 0
     for student, entry in roster.items():
         known = before.get(student)
-        if known and entry.track is None and entry.extension is None:
-            facts = {"track": known.track, "extension": known.extension}
+        if known and entry.track is None and entry.extension is None and not entry.extensions:
+            facts = {
+                "track": known.track,
+                "extension": known.extension,
+                "extensions": known.extensions,
+            }
             roster[student] = Entry(**{**entry.__dict__, **facts})
-            kept += known.track is not None or known.extension is not None
+            kept += any(value not in (None, {}) for value in facts.values())
     confirm(find_change(before, roster))
     _replace(place, _write(roster))
+    keep_canvas_columns(assignment, file)
     told = f"{file} was read as {system}'s export: "
     example = next(iter(roster.values()))
     told += f"{example.name or 'the first student'} hands in as {example.student!r}."
@@ -318,10 +370,53 @@ def remove_from_roster(assignment: Assignment, student: str) -> None:
 
 def _write(roster: dict[str, Entry]) -> bytes:
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    names = dict.fromkeys(name for entry in roster.values() for name in entry.extensions)
+    columns = [*COLUMNS, *(f"{_DAYS}.{name}" for name in names)]
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for entry in roster.values():
-        facts = {name: value for name, value in entry.__dict__.items() if name != "extension"}
-        days = "" if entry.extension is None else f"{entry.extension / timedelta(days=1):g}"
-        writer.writerow({**facts, "track": entry.track or "", "extension_days": days})
+        days = {_DAYS: entry.extension} | {f"{_DAYS}.{n}": d for n, d in entry.extensions.items()}
+        written = {
+            column: f"{extension / timedelta(days=1):g}"
+            for column, extension in days.items()
+            if extension is not None
+        }
+        writer.writerow({**entry.__dict__, "track": entry.track or "", **written})
     return text.getvalue().encode()
+
+
+# ------------------------------------------------------------------------- columns of Canvas
+
+
+_COLUMN = re.compile(
+    r"(?P<title>.+) \(\d+\)", re.S
+)  # as Canvas writes an assignment and its number
+
+
+def keep_canvas_columns(assignment: Assignment, file: Path) -> None:
+    """Note the titles of Canvas's own columns in an export: with their numbers, it knows them again."""
+    columns = [title for title in _list_titles(file) if _COLUMN.fullmatch(title)]
+    if columns:
+        text = json.dumps(columns, indent=1, ensure_ascii=False)
+        replace_file(assignment.grading / "canvas-columns.json", text.encode())
+
+
+def find_canvas_column(assignment: Assignment, title: str) -> str | None:
+    """Return the full title of Canvas's column for something with this title, where it is known."""
+    try:
+        columns = json.loads((assignment.grading / "canvas-columns.json").read_bytes())
+    except (OSError, ValueError):
+        columns = []
+    roster = assignment.grading / "roster.csv"  # it may be an export as it came
+    columns += _list_titles(roster) if roster.is_file() else []
+    found = {
+        column
+        for column in columns
+        if (parts := _COLUMN.fullmatch(column))
+        and parts["title"].strip().casefold() == title.casefold()
+    }
+    return found.pop() if len(found) == 1 else None  # of several, nobody says which
+
+
+def _list_titles(file: Path) -> list[str]:
+    return [title.strip() for title in open_table(file, lower=False).fieldnames]

@@ -54,6 +54,8 @@ PUBLISH = "autograder/authoring/publish.py"
 LEAKS = "autograder/authoring/leaks.py"
 COLLECT = "autograder/intake/collect.py"
 LATENESS = "autograder/reports/lateness.py"
+MOMENTS = "autograder/intake/moments.py"
+MIGRATION = "autograder/classroom/migration.py"
 FEEDBACK = "autograder/reports/feedback.py"
 SIMILARITY = "autograder/reports/similarity.py"
 
@@ -97,12 +99,15 @@ GUARDS = {
     LEAKS: "authoring/test_publish.py",
     COLLECT: "intake/test_collect.py",
     LATENESS: "reports/test_lateness.py",
+    MOMENTS: "intake/test_moments.py",
+    MIGRATION: "reports/test_class_by_hand.py",
     FEEDBACK: "reports/test_feedback_files.py",
     SIMILARITY: "reports/test_report.py",
 }
 # The tests of each room, the quick ones first.
 TESTS = {
-    "grades": ("test_roster.py", "reports/test_grades.py", "classroom/test_staleness.py",
+    "grades": ("test_roster.py", "intake/test_moments.py", "reports/test_grades.py",
+               "reports/test_class_by_hand.py", "classroom/test_staleness.py",
                "classroom/test_previews.py"),
     "collect": ("intake/test_collect.py", "reports/test_report.py"),
     "publish": ("authoring/test_publish.py", "authoring/test_build.py"),
@@ -185,7 +190,7 @@ BREAKS = [
     Break("intake", UNZIP, "or set(place.parts) & set(_JUNK)", ""),
     Break("intake", UNZIP, "count > MOST_FILES or index > _LARGEST_INDEX", "count > MOST_FILES"),
     Break("intake", GATHER, "return (work[id(piece)] > 0, moment, ", "return (moment, "),
-    Break("intake", GATHER, "time = made or _read_time(path)", "time = _read_time(path)"),
+    Break("intake", GATHER, "time = _read_manifest_time(inside) or _read_time(path)", "time = _read_time(path)"),
     Break("intake", "autograder/__main__.py", 'failed |= "error" in found', 'failed = "error" in found'),
     Break("intake", ARRIVALS, "taken = place not in made and (folder / place).exists()", "taken = False"),
     Break("intake", ARRIVALS, "    if path.is_symlink():\n        return False\n", ""),
@@ -213,14 +218,26 @@ BREAKS = [
     Break("kernel", "autograder/kernel/nursery.py", "    numpy.random.seed()", "    pass"),
     # ------------------------------------------------------------------------------- the grades
     Break("grades", GRADES, "part.extra += weight * points", "part.extra += points"),
-    Break("grades", GRADES, "round(max(0.0, points), 4)", "round(points, 4)"),
+    Break("grades", GRADES, "return max(0.0, points)", "return points"),
+    Break("grades", GRADES, "ROUND_HALF_UP)) + 0.0", '"ROUND_DOWN")) + 0.0'),
+    Break("grades", GRADES, "if track is None or first.track == track:", "if True:"),
     Break("grades", GRADES, "if open_in else 0.0", "* len(open_in)"),
-    Break("grades", GRADES, "if seconds_late > 0:", "if seconds_late > 86_400:"),
+    Break("grades", GRADES, "if arrival.seconds_charged > 0:", "if arrival.seconds_charged > 86_400:"),
     Break("grades", GRADES, "waiting=sum(mark.waits and mark.max_score > 0 for", "waiting=sum(mark.waits for"),
-    Break("grades", GRADES, 'tuple("=+-@\\t\\r\\n")', 'tuple("=")'),
+    Break("grades", GRADES, "[;|\\t", "[|\\t"),
+    Break("grades", GRADES, "=+\\-@＝＋－＠", "=+\\-@"),
     Break("grades", GRADEBOOK, "self.manual if self.manual is not None else self.auto",
           "self.manual or self.auto"),
-    Break("grades", GRADEBOOK, "else self.extension or timedelta(0)", "else timedelta(0)"),
+    Break("grades", GRADEBOOK, "granted = self.extensions.get(student)", "granted = None"),
+    Break("grades", GRADEBOOK, "min(given, self.max_score)", "given"),
+    Break("grades", MIGRATION, "last.manual_score > cell.max_score", "False"),
+    Break("grades", MOMENTS, "if time > datetime.now(UTC):", "if False:"),
+    Break("grades", MOMENTS, "if is_ambiguous(moment):", "if False:"),
+    Break("grades", MOMENTS, 'if entry.get("says") == "system" and', 'if entry.get("says") and'),
+    Break("grades", MOMENTS, "    if entered is not None:\n", "    if entered is not None and not files:\n"),
+    Break("grades", MOMENTS, "        if not text:\n", "        if False:\n"),
+    Break("grades", LATENESS, "has = left.get(student, days)", "has = days"),
+    Break("grades", LATENESS, "math.ceil(arrival.seconds_late / _DAY)", "int(arrival.seconds_late / _DAY)"),
     Break("grades", GRADEBOOK, "        if self.scratch:\n", "        if False:\n"),
     Break("grades", STALENESS, "if record.rules != run.rules[key[1]]:", "if False:"),
     Break("grades", STALENESS, "result == record.result", "True"),
@@ -231,8 +248,7 @@ BREAKS = [
     Break("collect", COLLECT, 'moment, "packing", ticket', 'moment, "file", ticket'),
     Break("collect", COLLECT, "return found or [()]", "return found[:1]"),
     Break("collect", COLLECT, "if times[piece.keys, name] == 1 else piece", "if True else piece"),
-    Break("collect", COLLECT, "names = counting or [", "names = ["),
-    Break("grades", LATENESS, "called = not moment and any", "called = any"),
+    Break("grades", MOMENTS, "names = names or [", "names = ["),
     Break("grades", FEEDBACK, "if grade is None:", "if True:"),
     Break("collect", COLLECT, "_normal(top) in names or", "False or"),
     Break("collect", SIMILARITY, "or _agree(words[one], words[other], _HALF)", ""),

@@ -41,8 +41,10 @@ _said: set[str] = set()  # traitlets asks twice; whoever reads is told once
 def settle_arrivals(root: Path | None) -> None:
     """Settle every student's folder of every assignment; say what could not be read."""
     from autograder.blueprint import load_blueprints
+    from autograder.classroom.gradebook import set_moments
     from autograder.course import load_course
     from autograder.intake.arrivals import settle_all
+    from autograder.intake.moments import write_stamps
 
     for assignment in load_course(root).assignments.values():
         if (assignment.grading / "submitted").is_dir():
@@ -50,6 +52,8 @@ def settle_arrivals(root: Path | None) -> None:
                 if sentence not in _said:
                     print(f"autograder: {sentence}", file=sys.stderr)
                     _said.add(sentence)
+            write_stamps(assignment)
+            set_moments(assignment)
 
 
 def make_ready(root: Path, grading: str) -> SettledFirst:

@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -44,6 +44,7 @@ from autograder.course import Assignment, CourseError
 from autograder.files import explain_os_error, replace_file, write_beside
 from autograder.grading.grade import CELL_TIMEOUT
 from autograder.grading.secret import copy_secret
+from autograder.intake.moments import Moment, find_moments
 from autograder.roster import Entry, find_roster
 from autograder.terminal import show_bar
 
@@ -73,25 +74,30 @@ class Mark:
 
     @property
     def score(self) -> float:
-        """As nbgrader counts: a person's mark stands before the automatic one."""
+        """As nbgrader counts: a person's mark stands before the automatic one, and extra on top."""
         given = self.manual if self.manual is not None else self.auto
-        return (given or 0.0) + (self.extra or 0.0 if given is not None else 0.0)
+        if given is None:
+            return 0.0
+        # A mark from before an exercise lost points never counts more than there are now.
+        return min(given, self.max_score) + (self.extra or 0.0)
 
 
 @dataclass(frozen=True)
-class Submission:
-    """When a student handed in, when it was due, and the extension that the gradebook knows."""
+class Deadline:
+    """When an assignment is due, and the extensions that the gradebook knows."""
 
-    timestamp: datetime | None
     due: datetime | None
-    extension: timedelta | None
+    extensions: dict[str, timedelta | None] = field(default_factory=dict)  # by student
 
-    def count_seconds_late(self, extension: timedelta | None = None) -> float:
-        """Return how late it was; what the roster says about an extension goes first."""
-        if self.timestamp is None or self.due is None:
-            return 0.0
-        granted = extension if extension is not None else self.extension or timedelta(0)
-        return max(0.0, (self.timestamp - self.due - granted).total_seconds())
+    def find_end(self, student: str, roster: dict[str, Entry], name: str) -> datetime | None:
+        """Return until when a student's work is in time; whom the roster names, it alone extends."""
+        if self.due is None:
+            return None
+        if student in roster:
+            granted = roster[student].find_extension(name)
+        else:
+            granted = self.extensions.get(student)
+        return self.due + (granted or timedelta(0))
 
 
 # ------------------------------------------------------------------------- one transaction
@@ -286,6 +292,22 @@ def set_due(gradebook: api.Gradebook, assignment: Assignment) -> None:
             gradebook.db.commit()
 
 
+def set_moments(assignment: Assignment) -> None:
+    """Let the gradebook know when each submission in it came, as those say it who may."""
+    find_alembic()
+    config = load_nbgrader_config(assignment).CourseDirectory
+    moments = find_moments(assignment)
+    with api.Gradebook(config.db_url, config.course_id) as gradebook:
+        try:
+            submissions = gradebook.find_assignment(assignment.name).submissions
+        except api.MissingEntry:
+            return
+        for submission in submissions:
+            time = moments.get(submission.student_id, Moment()).time
+            submission.timestamp = time and time.replace(tzinfo=None)
+        gradebook.db.commit()
+
+
 def follow_course(gradebook: api.Gradebook, assignment: Assignment) -> None:
     """Make room for what is new in source/, take out what is gone, and say what was done."""
     for sentence in migrate(gradebook, assignment):
@@ -370,6 +392,10 @@ class ClassGradebook:
         return find_roster(self.assignment) or {}
 
     @cached_property
+    def _moments(self) -> dict[str, Moment]:
+        return find_moments(self.assignment)
+
+    @cached_property
     def _steps(self) -> list[NbGraderPreprocessor]:
         lists = self.config.Autograde
         steps = []
@@ -413,20 +439,25 @@ class ClassGradebook:
             self._book.db.rollback()  # reading, too, opens a transaction
         return rows
 
-    def read_submissions(self) -> dict[str, Submission]:
-        """Return when each student handed in, and how late that was."""
-        found = {}
-        with (
-            _said_in_a_sentence("the gradebook could not be read"),
-            contextlib.suppress(api.MissingEntry),  # a preview of what was never graded
-        ):
-            due = self._book.find_assignment(self.assignment.name).duedate
-            found = {
-                entry.student_id: Submission(entry.timestamp, due, entry.extension)
-                for entry in self._book.assignment_submissions(self.assignment.name)
-            }
+    def read_deadlines(self) -> dict[str, Deadline]:
+        """Return when each assignment is due: as course.toml says, or else the gradebook."""
+        with _said_in_a_sentence("the gradebook could not be read"):
+            recorded = self._book.db.query(api.Assignment.name, api.Assignment.duedate)
+            dues = {name: due and due.replace(tzinfo=UTC) for name, due in recorded}
+            granted: dict[str, dict[str, timedelta | None]] = {name: {} for name in dues}
+            rows = self._book.db.query(
+                api.Assignment.name, api.SubmittedAssignment.student_id,
+                api.SubmittedAssignment.extension,
+            ).join(api.Assignment, api.Assignment.id == api.SubmittedAssignment.assignment_id)  # fmt: skip
+            for name, student, extension in rows:
+                granted[name][student] = extension
             self._book.db.rollback()
-        return found
+        return {
+            name: Deadline(
+                one.due.astimezone(UTC) if one.due else dues.get(name), granted.get(name, {})
+            )
+            for name, one in self.assignment.course.assignments.items()
+        }
 
     def read_untouched(self, cell: str) -> dict[str, list[str]]:
         """Return, for each student, the notebooks in which an answer was left as handed out."""
@@ -470,8 +501,8 @@ class ClassGradebook:
                 self._book.update_or_create_student(entry.student, **_describe(entry))
                 with contextlib.suppress(api.MissingEntry):
                     found = self._book.find_submission(self.assignment.name, entry.student)
-                    if entry.extension is not None and self._has_due_date():
-                        found.extension = entry.extension or None
+                    if self._has_due_date():
+                        found.extension = entry.find_extension(self.assignment.name) or None
                 self._book.db.finish()
             except BaseException:
                 self._book.db.rollback()
@@ -563,15 +594,14 @@ class ClassGradebook:
 
     @contextlib.contextmanager
     def _transaction(self, student: str) -> Iterator[None]:
-        submitted = self.find_folders(student)[0]
         try:
             with _said_in_a_sentence(f"{student} was graded, but could not be recorded"):
                 entry = self._roster.get(student)
                 self._book.update_or_create_student(student, **_describe(entry))
-                stamp = self.directory.get_existing_timestamp(str(submitted))
-                facts = {"timestamp": stamp} if stamp else {}
-                if entry and entry.extension is not None and self._has_due_date():
-                    facts["extension"] = entry.extension or None
+                time = self._moments.get(student, Moment()).time
+                facts = {"timestamp": time and time.replace(tzinfo=None)}
+                if entry and self._has_due_date():
+                    facts["extension"] = entry.find_extension(self.assignment.name) or None
                 with self._book.db.no_autoflush:  # half-made rows would only be warned about
                     self._book.update_or_create_submission(self.assignment.name, student, **facts)
                 yield

@@ -168,6 +168,7 @@ class _Migration:
         self.db, self.assignment, self.entry = gradebook.db, assignment, entry
         self.plan = read_plan(assignment)
         self.told: list[str] = []
+        self._too_much: dict[str, list[str]] = {}  # whose marks came back above the points, by cell
         self._graded_files: list[Path] = []  # of dropped notebooks, below grading/autograded/
         self.now = datetime.now(UTC).replace(tzinfo=None)
 
@@ -336,10 +337,15 @@ class _Migration:
                     restored[cell.name] = restored.get(cell.name, 0) + 1
         self.db.flush()
         for name, count in restored.items():
-            self.told.append(
+            words = (
                 f"{_count(count, 'mark')} by hand for {name} in {notebook.name} "
-                f"{'is' if count == 1 else 'are'} back from the table {dropped_marks.name}."
+                f"{_are(count)} back from the table {dropped_marks.name}"
             )
+            if over := self._too_much.pop(name, []):
+                words += (
+                    f", but more than it is worth now is to be looked at again ({', '.join(over)})"
+                )
+            self.told.append(f"{words}.")
 
     def _bring_back(self, notebook, cell, student, grade, comment) -> bool:
         """Fill new rows with what people once gave for the same exercise; say whether a mark did."""
@@ -358,6 +364,9 @@ class _Migration:
         if grade is not None:
             grade.auto_score, grade.manual_score = last.auto_score, last.manual_score
             grade.extra_credit, grade.needs_manual_grade = last.extra_credit, last.waits
+            if last.manual_score is not None and last.manual_score > cell.max_score:
+                grade.needs_manual_grade = True
+                self._too_much.setdefault(cell.name, []).append(student)
         self.db.execute(update(dropped_marks).where(*mine).values(restored=self.now))
         return grade is not None and last.manual_score is not None
 

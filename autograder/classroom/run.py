@@ -32,8 +32,9 @@ from autograder.fence import describe_failure
 from autograder.files import explain_os_error
 from autograder.grading.canary import prove
 from autograder.grading.secret import draw_seed
-from autograder.intake.arrivals import Settled, find_students, settle
+from autograder.intake.arrivals import STAMP, Settled, find_students, settle
 from autograder.intake.gather import Kit
+from autograder.intake.moments import write_stamps
 from autograder.kernel import nursery
 from autograder.kernel.workfolder import fill_folder
 from autograder.plain_text import clean_text, clean_words
@@ -105,6 +106,8 @@ def grade_class(
     alone = contextlib.nullcontext() if preview else _alone(assignment)
     with alone, ClassGradebook(assignment, preview) as gradebook:
         run = Run(assignment, gradebook, listener, tried)
+        if not preview:
+            write_stamps(assignment)
         units = run.plan(students, notebooks, force)
         if units:
             runner = _choose_runner(workers, scheduler)
@@ -216,8 +219,8 @@ class Run:
         return self.gradebook.scratch and self.gradebook.scratch / "submitted"
 
     def _find_others(self, folder: Path) -> list[Path]:
-        """Return the files besides notebooks that grading may depend on: a request asks for a person."""
-        ignored = [*self.gradebook.directory.ignore, "*.ipynb", REQUESTS]
+        """Return the files besides notebooks that a score may depend on; requests and dates change none."""
+        ignored = [*self.gradebook.directory.ignore, "*.ipynb", REQUESTS, STAMP]
         return [Path(name) for name in find_all_files(str(folder), ignored)]
 
     def _recorded_scores(self) -> dict[tuple[str, str], dict[str, float | None]]:

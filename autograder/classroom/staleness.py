@@ -18,7 +18,6 @@ from autograder.classroom.records import Record
 from autograder.classroom.run import Listener, Run, Unit
 from autograder.course import DEFAULT_ASSIGNMENT, Assignment, CourseError
 from autograder.grading.grade import read_result
-from autograder.intake.arrivals import STAMP
 
 _OLD_POINTS = "out of the old points"
 _OLD_RULES = "judged by an older hand-out or older tests"
@@ -119,7 +118,7 @@ def _compare(
 def _compare_without_record(
     run: Run, key: tuple[str, str], unit: Unit | None, graded, result: dict | None
 ) -> Stale | None:
-    """Go by what nbgrader left: the graded notebook with its points and tests, and its time stamp."""
+    """Go by what nbgrader left: the graded notebook with its points, its tests and the student's cells."""
     student, notebook = key
     blueprint = run.kit[notebook]
     command = "regrade" if unit else ""
@@ -133,18 +132,25 @@ def _compare_without_record(
         return Stale(student, notebook, _OLD_POINTS, command, others)
     if graded is None or unit is None:
         return None
-    tests = {
+    judged_cells = {
         cell.metadata.get("nbgrader", {}).get("grade_id"): cell.source for cell in graded.cells
     }
     for slot in blueprint.slots:
         if (
             slot.role == "check"
-            and tests.get(slot.grade_id, slot.source.source) != slot.source.source
+            and judged_cells.get(slot.grade_id, slot.source.source) != slot.source.source
         ):
             return Stale(student, notebook, _OLD_RULES, command)
-    submitted, done = run.gradebook.find_folders(student)
-    stamps = [_read_stamp(folder / STAMP) for folder in (submitted, done)]
-    return Stale(student, notebook, _NEW_WORK, "grade") if stamps[0] != stamps[1] else None
+    theirs = {
+        cell.metadata.get("nbgrader", {}).get("grade_id"): cell.source
+        for cell in run.settled[student].restore(blueprint).notebook.cells
+    }
+    for slot in blueprint.slots:
+        if slot.role in ("solve", "answer") and theirs.get(slot.grade_id) != judged_cells.get(
+            slot.grade_id
+        ):
+            return Stale(student, notebook, _NEW_WORK, "grade")
+    return None
 
 
 def _find_other_points(blueprint: Blueprint, points: dict[str, float]) -> dict[str, float]:
@@ -163,13 +169,6 @@ def _read(path: Path) -> nbformat.NotebookNode | None:
         return notebook
     except (OSError, ValueError, AttributeError, TypeError):
         return None
-
-
-def _read_stamp(path: Path) -> str:
-    try:
-        return path.read_text("utf-8").strip()
-    except (OSError, ValueError):
-        return ""
 
 
 def _name(stale: list[Stale]) -> str:

@@ -22,7 +22,7 @@ from autograder.course import Assignment, CourseError
 from autograder.demo.personas import Persona, duplicate_cells, fill_in, raise_at_top, strip_metadata
 from autograder.exercises import Exercise, find_exercises
 
-DUE = datetime(2030, 3, 1, 18, 0, tzinfo=UTC)  # of the made-up class
+DUE = datetime(2025, 3, 1, 18, 0, tzinfo=UTC)  # of the made-up class
 _FIRST = [
     "Aino",
     "Bela",

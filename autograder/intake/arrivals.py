@@ -14,7 +14,6 @@ import os
 import shutil
 import tempfile
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import nbformat
@@ -33,7 +32,7 @@ from autograder.plain_text import clean_text
 RECORD = ".taken-in.json"
 STAMP = "timestamp.txt"  # when it was handed in, where nbgrader looks for that
 INSTEAD = ".taken-in"  # versions that count instead of a student's file of the right name
-# What we write, and what nbgrader takes for the moment of handing in.
+# What we write, and what nbgrader takes for the moment of handing in: that is not the student's to say.
 _NOT_FROM_A_ZIP = (RECORD, STAMP)
 
 
@@ -238,10 +237,6 @@ def _plan(
                 continue
             if ours and extra.suffix not in (".ipynb", ".zip"):
                 files[inner.as_posix()] = extra.read_bytes()
-    stamped = [piece.found.time for piece in gathered.pieces.values() if piece.found.stamped]
-    if stamped and (STAMP in made or not (folder / STAMP).exists()):
-        moment = datetime.fromtimestamp(max(stamped), UTC)
-        files[STAMP] = f"{moment:%Y-%m-%d %H:%M:%S} UTC\n".encode()
     return files, notebooks
 
 
@@ -269,7 +264,7 @@ def _take_stock(folder: Path, made: dict[str, str], strays: list[Path]) -> dict[
             found[name] = f"{_digest(path)} {path.stat().st_mtime_ns}"
     for path in sorted(walk(folder)):
         name = path.relative_to(folder).as_posix()
-        if name not in made and name != RECORD:
+        if name not in made and name not in (RECORD, STAMP):
             found[name] = f"{_digest(path)} {path.stat().st_mtime_ns}"
     return found
 

@@ -2,9 +2,8 @@
 
 Moodle's, Canvas's and Blackboard's zips of all submissions, Gradescope's export, and folders or files
 that are named by student. Nothing is overwritten: a file that comes again with other content is kept
-beside the earlier one, with its time in its name. When it was handed in is taken from what the system
-says, from the manifest in a student's zip, or from the file, in that order. Canvas, and Moodle in most
-versions, write the moment of the download on every file; that is never taken for the hand-in.
+beside the earlier one, with its time in its name. What tells when it came is written down; who may say
+it is settled in `moments`.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
-from autograder.blueprint import load_blueprints
 from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
-from autograder.intake.arrivals import STAMP, find_counting
+from autograder.intake.arrivals import STAMP
 from autograder.intake.collected import Log
-from autograder.intake.gather import MANIFEST, Kit, is_work
+from autograder.intake.gather import MANIFEST
 from autograder.intake.gradescope_export import read_gradescope_results, read_gradescope_time
+from autograder.intake.moments import write_stamps
 from autograder.intake.worksheet import Worksheet, is_worksheet, read_worksheet
 from autograder.roster import Entry, find_roster
 from autograder.terminal import track
@@ -108,9 +107,7 @@ def collect(assignment: Assignment, downloads: list[Path]) -> Collected:
             results.entries[student] = result
             done.results += 1
     log.write()
-    kit = load_blueprints(assignment)
-    for student in track(sorted(touched), "looking when it came"):
-        _stamp(assignment, student, log.entries[student], kit)
+    write_stamps(assignment, sorted(touched))
     if reader.results:
         results.write()
     return done
@@ -425,22 +422,6 @@ def _place(assignment: Assignment, student: str, piece: Piece, log: Log, done: C
         entries[name] = {"time": when, "says": piece.source if when else "",
                          "from": piece.label, "ticket": piece.ticket, "late": piece.late}  # fmt: skip
         done.placed.append((student, name, f"{when}, said by the {piece.source}" if when else ""))
-
-
-def _stamp(assignment: Assignment, student: str, entries: dict[str, dict], kit: Kit) -> None:
-    """Write down when the work that counts was handed in, where nbgrader looks for it.
-
-    Whoever hands in a blank notebook, or asks to look again, after the deadline is not late by that.
-    """
-    folder = assignment.grading / "submitted" / student / assignment.name
-    counting = [path.relative_to(folder).as_posix() for path in find_counting(folder, kit)]
-    names = counting or [name for name in entries if is_work(Path(name))]
-    times = [entries[name]["time"] for name in names if entries.get(name, {}).get("time")]
-    place = folder / STAMP
-    if times:
-        replace_file(place, f"{max(times)}\n".encode())
-    elif place.exists() and place.read_text().strip() in {e.get("time") for e in entries.values()}:
-        place.unlink()  # of work that counts no more
 
 
 def _same(path: Path, piece: Piece) -> bool:

@@ -43,8 +43,7 @@ class Found:
     label: str  # how a person finds it
     origin: Path  # the file that the student handed in: itself, or the zip that it was in
     folder: Path  # whose other files belong to it
-    time: float  # when it was handed in, as well as that is known
-    stamped: bool = False  # the time was written down, and is not just the file's
+    time: float  # a hint of the order in which versions were made
 
 
 @dataclass
@@ -237,14 +236,13 @@ def _open_zip(
     except Unreadable as problem:
         problems.append(str(problem))
         return
-    made = _read_manifest_time(inside)
-    time = made or _read_time(path)
+    time = _read_manifest_time(inside) or _read_time(path)
     opened = False
     for file in files:
         if _may_be_notebook(file, names):
             opened = True
             inner = f"{label}: {clean_text(file.relative_to(inside).as_posix())}"
-            yield Found(file, inner, path, inside, time, stamped=made is not None)
+            yield Found(file, inner, path, inside, time)
     if not opened:
         inner = sorted(file.name for file in files if file.suffix.lower() == ".zip")
         also = f" but another zip ({inner[0]}): unpack that one" if inner else ""

@@ -34,6 +34,7 @@ from autograder.marking.requests import FILE
 from autograder.opener import is_plain
 from autograder.reports.grades import Grade as GradeOfTrack
 from autograder.reports.grades import work_out_grades
+from autograder.reports.lateness import find_arrivals, require_possible
 from autograder.reports.page_state import fingerprint_student
 from autograder.reports.sentences import (
     Line,
@@ -42,6 +43,7 @@ from autograder.reports.sentences import (
     describe_total,
     write_text,
 )
+from autograder.roster import find_roster
 
 ASK = (
     f"Was something overlooked? Hand in a text file {FILE}, with a line for each request, such as "
@@ -77,12 +79,12 @@ class WriteFeedback(NbGraderPreprocessor):
         names = resources["nbgrader"]
         assignment = load_assignment(names["assignment"])
         blueprint = load_blueprint(assignment, names["notebook"])
+        grade = find_grade(assignment, names["student"])
+        sums = explain_grade(assignment, grade)
         with Gradebook(names["db_url"]) as gradebook:
             lines = list(_describe(nb, blueprint, names, gradebook))
             lines = _mark_stale(assignment, lines, names)
-            made_from = fingerprint_student(gradebook, assignment, names["student"])
-        grade = find_grade(assignment, names["student"])
-        sums = _explain(assignment, grade) if grade else []
+            made_from = fingerprint_student(gradebook, assignment, names["student"], sums)
         title = assignment.find_notebook(names["notebook"]).title
         late = _find_late(grade, names)
         figures = _find_figures(
@@ -180,6 +182,15 @@ def _mark_stale(assignment: Assignment, lines: list[Line], names: dict) -> list[
     return lines
 
 
+def require_sums(assignment: Assignment) -> None:
+    """Refuse to tell students sums that nobody can work out, and have them worked out anew."""
+    _classes.pop((assignment.grading, assignment.name), None)
+    roster = find_roster(assignment)
+    with ClassGradebook(assignment, preview=True) as gradebook:
+        arrivals = find_arrivals(assignment, gradebook, roster)
+    require_possible(arrivals, list(arrivals if roster is None else roster))
+
+
 def _find_late(grade: GradeOfTrack | None, names: dict) -> float | None:
     """Return what being late costs in this notebook, of the points as they are now.
 
@@ -190,10 +201,10 @@ def _find_late(grade: GradeOfTrack | None, names: dict) -> float | None:
     return sum(part.late for part in grade.parts if part.notebook == names["notebook"])
 
 
-def _explain(assignment: Assignment, grade: GradeOfTrack) -> list[str]:
+def explain_grade(assignment: Assignment, grade: GradeOfTrack | None) -> list[str]:
     """Return how a student's total comes about on their track, with every penalty."""
-    lines = grade.explain()
-    if not grade.track:
+    lines = grade.explain() if grade else []
+    if not lines or not grade.track:
         return lines
     return [f"Track: {assignment.course.tracks[grade.track]['title']}", *lines]
 

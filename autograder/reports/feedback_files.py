@@ -24,6 +24,7 @@ from autograder.course import Assignment, Course, CourseError
 from autograder.files import replace_file
 from autograder.intake.collected import Log
 from autograder.marking.desk import refresh_desk
+from autograder.reports.feedback import explain_grade, find_grade, require_sums
 from autograder.reports.page_state import fingerprint_student
 from autograder.roster import find_roster
 
@@ -59,12 +60,14 @@ def clear_stale(assignment: Assignment, anyway: Container[str] = ()) -> list[str
     students = [folder.parent.name for folder in graded if any(folder.glob("*.ipynb"))]
     if not students:
         return []
+    require_sums(assignment)
     refresh_desk(assignment)
+    sums = {name: explain_grade(assignment, find_grade(assignment, name)) for name in students}
     stale = []
     with api.Gradebook(directory.db_url, directory.course_id) as gradebook:
         for student in students:
             pages = assignment.grading / "feedback" / student / assignment.name
-            wanted = fingerprint_student(gradebook, assignment, student)
+            wanted = fingerprint_student(gradebook, assignment, student, sums[student])
             if student in anyway or not _is_current(pages, assignment, student, wanted):
                 shutil.rmtree(pages, ignore_errors=True)
                 stale.append(student)

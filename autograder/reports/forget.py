@@ -15,6 +15,7 @@ from autograder.classroom.migration import dropped_marks
 from autograder.classroom.snapshot import open_copy
 from autograder.course import Course, CourseError
 from autograder.intake.collected import Log
+from autograder.intake.moments import read_dates, write_dates
 from autograder.marking import tables
 from autograder.roster import find_roster, remove_from_roster
 
@@ -38,13 +39,14 @@ def forget(course: Course, student: str, really: bool) -> list[str]:
             if really:
                 shutil.rmtree(place) if place.is_dir() else place.unlink()
     told += _forget_collected(course, student, really)
+    told += _forget_dates(course, student, really)
     told += _forget_in_roster(course, student, really)
     told += _forget_in_gradebook(course, student, really)
     if not told:
         raise CourseError(f"Nothing is known about {student!r}.")
     told = [f"{'deleted' if really else 'would be deleted'}: {what}" for what in told]
     exports = [*grading.glob("*.csv"), *grading.glob("*.html"), *grading.glob("*.zip")]
-    named = [path for path in sorted(exports) if path.name != "roster.csv"]
+    named = [path for path in sorted(exports) if path.name not in ("roster.csv", "dates.csv")]
     told += [
         f"made before, and may name {student}: {path}. Make it anew or delete it." for path in named
     ]
@@ -54,12 +56,20 @@ def forget(course: Course, student: str, really: bool) -> list[str]:
 def _forget_collected(course: Course, student: str, really: bool) -> list[str]:
     told = []
     for assignment in course.assignments.values():
-        for log in (Log(assignment), Log(assignment, "-gradescope")):
+        for log in (Log(assignment), Log(assignment, "-gradescope"), Log(assignment, "-stamps")):
             if log.entries.pop(student, None) is not None:
                 told.append(f"what {log.path} says about {student}")
                 if really:
                     log.write()
     return told
+
+
+def _forget_dates(course: Course, student: str, really: bool) -> list[str]:
+    dates = read_dates(course)
+    mine = [entries.pop(student) for entries in dates.values() if student in entries]
+    if mine and really:
+        write_dates(course, dates)
+    return [f"{len(mine)} lines in the table of dates"] if mine else []
 
 
 def _forget_in_roster(course: Course, student: str, really: bool) -> list[str]:

@@ -10,19 +10,31 @@ import csv
 import io
 import re
 from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 from autograder.classroom.accounts import Account, account_for
-from autograder.classroom.gradebook import ClassGradebook, Mark, Submission
+from autograder.classroom.gradebook import ClassGradebook, Mark
 from autograder.classroom.staleness import Stale, require_fresh
 from autograder.course import Assignment, Course, CourseError
 from autograder.files import replace_file
 from autograder.intake.collected import Log
-from autograder.reports.lateness import find_arrivals, say_lateness
-from autograder.roster import Entry, compare, find_roster, find_without_track
+from autograder.reports.lateness import Arrival, find_arrivals, require_possible, say_lateness
+from autograder.roster import (
+    Entry,
+    compare,
+    find_canvas_column,
+    find_roster,
+    find_without_track,
+)
 
 FORMATS = ("csv", "canvas", "moodle")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+# What a formula begins with, at the start of a cell or where another spreadsheet may begin a new one:
+# they cut at semicolons, tabs and ends of lines, skip blanks and quotes, and know full-width signs.
+_FORMULA = re.compile(
+    r"(^|[;|\t\r\n\v\f\x1c-\x1f\x85\u2028\u2029])(?=[\s\"'\u200b-\u200f\u2060\ufeff\x00-\x1f]*[=+\-@＝＋－＠])"
+)
 _MOODLE = ("Username", "ID number", "First name", "Last name", "Email address")
 
 
@@ -60,11 +72,17 @@ class Grade:
     handed_in: bool
     not_gradable: dict[str, str] = field(default_factory=dict)  # notebook -> why
     stale: list[Stale] = field(default_factory=list)  # scores that are older than today's rules
+    arrival: Arrival | None = None
+
+    @property
+    def points(self) -> float:
+        """The total before it is rounded."""
+        points = sum(part.counted - part.late for part in self.parts) - self.collaborators
+        return max(0.0, points)
 
     @property
     def total(self) -> float:
-        points = sum(part.counted - part.late for part in self.parts) - self.collaborators
-        return round(max(0.0, points), 4)
+        return _round(self.points)
 
     @property
     def is_open(self) -> bool:
@@ -74,22 +92,24 @@ class Grade:
     def explain(self) -> list[str]:
         """Return the sum, line by line."""
         if not self.handed_in and not self.not_gradable and not self.stale:
-            return [f"Nothing was handed in: 0 of {self.out_of:g}."]
+            return [f"Nothing was handed in: 0 of {_number(self.out_of)}."]
         lines = []
         for part in self.parts:
             lines.append(
-                f"{part.notebook}: {part.auto:g} of {part.auto_max:g} by the autograder, "
-                f"{part.hand:g} of {part.hand_max:g} by hand"
+                f"{part.notebook}: {_number(part.auto)} of {_number(part.auto_max)} by the "
+                f"autograder, {_number(part.hand)} of {_number(part.hand_max)} by hand"
                 + (f" so far, {part.waiting} not read yet" if part.waiting else "")
             )
             lines += part.extra_lines
             if part.late:
                 lines.append(
-                    f"{part.notebook}: -{part.late:g} for {say_lateness(self.seconds_late)}"
+                    f"{part.notebook}: -{_number(part.late)} for {say_lateness(self.seconds_late)}"
                 )
+        lines += self.arrival.explain() if self.arrival else []
         if self.collaborators:
             lines.append(
-                f"-{self.collaborators:g}: collaborators left open in {', '.join(self.untouched)}"
+                f"-{_number(self.collaborators)}: collaborators left open in "
+                f"{', '.join(self.untouched)}"
             )
         if self.waiting:
             what = (
@@ -102,7 +122,7 @@ class Grade:
             f"{name} cannot be graded as it is: {why}" for name, why in self.not_gradable.items()
         ]
         lines += [entry.sentence for entry in self.stale]
-        lines.append(f"Sum: {self.total:g} of {self.out_of:g}")
+        lines.append(f"Sum: {_number(self.total)} of {_number(self.out_of)}")
         return lines
 
 
@@ -113,36 +133,64 @@ def work_out_grades(
 
     Scores that are older than today's points, tests and work are refused, or marked with `stale_ok`.
     """
+    grades, notes = _work_out_all(assignment, track, stale_ok)
+    if track is not None:
+        grades = [grade for grade in grades if grade.track == track]
+    listed = {grade.entry.student for grade in grades}
+    return grades, [words for student, words in notes if student is None or student in listed]
+
+
+def _work_out_all(
+    assignment: Assignment, track: str | None, stale_ok: bool
+) -> tuple[list[Grade], list[tuple[str | None, str]]]:
+    """Work out the grades of all tracks; `track` is that of whoever has none.
+
+    Each note comes with the student whom it is about, where that is one of those with a grade.
+    """
     if track is not None and track not in assignment.course.tracks:
         raise CourseError(
             f"course.toml has no track {track!r} ({', '.join(assignment.course.tracks)})."
         )
+    roster = find_roster(assignment)
     with ClassGradebook(assignment, preview=True) as gradebook:
         stale = require_fresh(gradebook, stale_ok)
         marks: dict[str, list[Mark]] = {}
         for mark in gradebook.read_marks():
             marks.setdefault(mark.student, []).append(mark)
-        submissions = gradebook.read_submissions()
+        arrivals = find_arrivals(assignment, gradebook, roster)
         untouched = gradebook.read_untouched(assignment.course.collaborators["cell"])
         penalise = gradebook.make_late_rule()
     accounts = account_for(assignment)
     here = {account.student for account in accounts.values() if account.handed_in} | set(marks)
-    roster = find_roster(assignment)
     people, notes = _choose_people(assignment, roster, sorted(here), track)
-    notes += _compare_with_gradescope(assignment, marks)
-    listed = {entry.student for entry, _ in people}
-    notes += [
-        f"{arrival.student} is late, says the learning platform, but not since when: nothing is taken off."
-        for arrival in find_arrivals(assignment, submissions, roster)
-        if arrival.called_late and arrival.student in listed
-    ]
+    require_possible(arrivals, [entry.student for entry, _ in people])
+    notes += [(None, words) for words in _compare_with_gradescope(assignment, marks)]
+    for entry, _ in people:
+        notes += [
+            (entry.student, words) for words in _say_odd(arrivals.get(entry.student), assignment)
+        ]
     grades = [
         _make_grade(assignment, entry, name, marks.get(entry.student, []), untouched,
-                    submissions.get(entry.student), penalise, accounts.get(entry.student),
+                    arrivals.get(entry.student, Arrival(entry.student)), penalise,
+                    accounts.get(entry.student),
                     [found for found in stale if found.student == entry.student])
         for entry, name in people
     ]  # fmt: skip
     return grades, notes
+
+
+def _say_odd(arrival: Arrival | None, assignment: Assignment) -> list[str]:
+    """Say where somebody is late without a date, and what hints say against the platform."""
+    if arrival is None:
+        return []
+    said = [f"{arrival.student}: {words}." for words in arrival.contradictions]
+    if arrival.called_late:
+        said.append(
+            f"{arrival.student} is late, says the learning platform, but not since when: nothing is "
+            f"taken off until you say it: python -m autograder date {arrival.student} MOMENT "
+            f"--assignment {assignment.name}"
+        )
+    return said
 
 
 def _compare_with_gradescope(assignment: Assignment, marks: dict[str, list[Mark]]) -> list[str]:
@@ -152,8 +200,8 @@ def _compare_with_gradescope(assignment: Assignment, marks: dict[str, list[Mark]
         here = sum(mark.auto or 0.0 for mark in marks.get(student, []) if not mark.written)
         if student in marks and abs(here - found["score"]) > 0.005:
             notes.append(
-                f"{student} saw {found['score']:g} automatic points on Gradescope; the gradebook has "
-                f"{here:g}."
+                f"{student} saw {_number(found['score'])} automatic points on Gradescope; the "
+                f"gradebook has {_number(here)}."
             )
     return notes
 
@@ -201,10 +249,10 @@ class CourseGrade:
     @property
     def total(self) -> float:
         points = sum(
-            weight * self.grades[name].total / self.grades[name].out_of
+            weight * self.grades[name].points / self.grades[name].out_of
             for name, weight in self.weights.items()
         )
-        return round(100 * points / sum(self.weights.values()), 4)
+        return _round(100 * points / sum(self.weights.values()))
 
     @property
     def waiting(self) -> int:
@@ -214,12 +262,15 @@ class CourseGrade:
 
     def explain(self) -> list[str]:
         """Return the sum, assignment by assignment."""
-        lines = [
-            f"{name}: {grade.total:g} of {grade.out_of:g}, weighing {self.weights[name]:g} of "
-            f"{sum(self.weights.values()):g}"
-            for name, grade in self.grades.items()
-        ]
-        return [*lines, f"Sum: {self.total:g} of 100"]
+        lines = []
+        for name, grade in self.grades.items():
+            lines.append(
+                f"{name}: {_number(grade.total)} of {_number(grade.out_of)}, weighing "
+                f"{_number(self.weights[name])} of {_number(sum(self.weights.values()))}"
+            )
+            told = grade.arrival.explain() if grade.arrival else []
+            lines += [f"{name}: {words}" for words in told]
+        return [*lines, f"Sum: {_number(self.total)} of 100"]
 
 
 def work_out_course(
@@ -228,15 +279,17 @@ def work_out_course(
     """Return everybody's total by the weights of course.toml, over what has been graded."""
     weights = {name: course.weights.get(name, 1) for name in course.assignments}
     found: dict[str, dict[str, Grade]] = {}
-    notes = []
+    notes: list[tuple[str | None, str]] = []
     for name, weight in list(weights.items()):
-        grades, told = work_out_grades(course.assignments[name], track, stale_ok)
-        if weight == 0 or not any(grade.handed_in for grade in grades):
+        # Which assignments count does not depend on whose total is wanted.
+        one = course.assignments[name]
+        grades, told = _work_out_all(one, track, stale_ok) if weight else ([], [])
+        if not any(grade.handed_in for grade in grades):
             weights.pop(name)
-            why = "it weighs nothing" if weight == 0 else "nothing of it is graded yet"
-            notes.append(f"{name} is not in the total: {why}.")
+            why = "nothing of it is graded yet" if weight else "it weighs nothing"
+            notes.append((None, f"{name} is not in the total: {why}."))
             continue
-        notes += [f"{name}: {note}" for note in told]
+        notes += [(student, f"{name}: {note}") for student, note in told]
         for grade in grades:
             found.setdefault(grade.entry.student, {})[name] = grade
     if not weights:
@@ -248,51 +301,43 @@ def work_out_course(
             empty = _find_total(course.assignments[name], first.track)
             grades[name] = Grade(first.entry, first.track, empty, [], [], 0.0, 0.0, 0, False)
         ordered = {name: grades[name] for name in weights}
-        totals.append(CourseGrade(first.entry, first.track, ordered, weights))
-    return totals, notes
+        if track is None or first.track == track:
+            totals.append(CourseGrade(first.entry, first.track, ordered, weights))
+    listed = {total.entry.student for total in totals}
+    return totals, [words for student, words in notes if student is None or student in listed]
 
 
 def _choose_people(
     assignment: Assignment, roster: dict[str, Entry] | None, graded: list[str], track: str | None
-) -> tuple[list[tuple[Entry, str]], list[str]]:
+) -> tuple[list[tuple[Entry, str]], list[tuple[str | None, str]]]:
     """Return who gets a grade and on which track, and sentences about who is odd."""
-    if not assignment.course.tracks:
-        people = roster or {student: Entry(student) for student in graded}
-        _, missing = compare(roster, graded) if roster else ([], [])
-        unknown = sorted(set(graded) - set(people))
-        notes = [
-            f"{name} handed in but is not on the roster, and gets no grade." for name in unknown
-        ]
-        notes += [f"{name} has handed in nothing, and gets 0." for name in missing if graded]
-        return [(people[name], "") for name in sorted(people)], notes
+    tracks = assignment.course.tracks
     if roster is None:
-        if track is None and len(assignment.course.tracks) > 1:
+        if track is None and len(tracks) > 1:
             raise CourseError(
                 "There is no roster that says who is on which track: give one with "
                 "`python -m autograder roster FILE`, or say --track "
-                f"{' or --track '.join(assignment.course.tracks)} for all."
+                f"{' or --track '.join(tracks)} for all."
             )
-        chosen = track or next(iter(assignment.course.tracks))
+        chosen = track or next(iter(tracks), "")
         return [(Entry(student), chosen) for student in sorted(graded)], []
     unknown, missing = compare(roster, graded)
-    notes = [f"{name} handed in but is not on the roster, and gets no grade." for name in unknown]
+    notes: list[tuple[str | None, str]] = [
+        (None, f"{name} handed in but is not on the roster, and gets no grade.") for name in unknown
+    ]
     without = find_without_track(assignment, roster)
     if without and track is None:
         raise CourseError(
             f"The roster says no track for {_name_some(without)}: write "
-            f"{' or '.join(assignment.course.tracks)} into the column `track` of "
+            f"{' or '.join(tracks)} into the column `track` of "
             f"{assignment.grading / 'roster.csv'}, or say --track NAME for those who have none."
         )
-    people = []
-    for entry in roster.values():
-        own = entry.track or (
-            track if entry.student in without else next(iter(assignment.course.tracks))
-        )
-        if track is None or own == track:
-            people.append((entry, own))
-    listed = {entry.student for entry, _ in people}
-    missing = [name for name in missing if name in listed and graded]
-    notes += [f"{name} has handed in nothing, and gets 0." for name in missing]
+    people = [
+        (entry, entry.track or (track if entry.student in without else next(iter(tracks), "")))
+        for entry in roster.values()
+    ]
+    missing = missing if graded else []
+    notes += [(name, f"{name} has handed in nothing, and gets 0.") for name in missing]
     return sorted(people, key=lambda pair: pair[0].student), notes
 
 
@@ -302,7 +347,7 @@ def _make_grade(
     track: str,
     marks: list[Mark],
     untouched: dict[str, list[str]],
-    submission: Submission | None,
+    arrival: Arrival,
     penalise,
     account: Account | None = None,
     stale: list[Stale] | None = None,
@@ -314,12 +359,11 @@ def _make_grade(
     by_notebook: dict[str, list[Mark]] = {plan.name: [] for plan in assignment.notebooks}
     for mark in marks:
         by_notebook.setdefault(mark.notebook, []).append(mark)
-    seconds_late = submission.count_seconds_late(entry.extension) if submission else 0.0
     parts = []
     for name, found in by_notebook.items():
         part = _count(name, found, section_of, rules)
-        if seconds_late > 0:
-            part.late = penalise(entry.student, part.counted, seconds_late)
+        if arrival.seconds_charged > 0:
+            part.late = penalise(entry.student, part.counted, arrival.seconds_charged)
         parts.append(part)
     out_of = _find_total(assignment, track)
     open_in = untouched.get(entry.student, [])
@@ -330,12 +374,13 @@ def _make_grade(
         out_of=out_of,
         parts=parts,
         untouched=open_in,
-        collaborators=round(share * out_of, 4) if open_in else 0.0,
-        seconds_late=seconds_late,
+        collaborators=_round(share * out_of) if open_in else 0.0,
+        seconds_late=arrival.seconds_charged,
         waiting=sum(mark.waits and mark.max_score > 0 for mark in marks),
         handed_in=bool(marks),
         not_gradable=_find_not_gradable(account, marks),
         stale=stale or [],
+        arrival=arrival,
     )
 
 
@@ -365,8 +410,8 @@ def _count(name: str, marks: list[Mark], section_of: dict, rules: dict) -> Part:
         points, most = (sum(getattr(m, key) for m in found) for key in ("score", "max_score"))
         part.extra += weight * points
         part.extra_lines.append(
-            f"{name}: section {section} on top, {points:g} of {most:g} times {weight:g}: "
-            f"+{weight * points:g}"
+            f"{name}: section {section} on top, {_number(points)} of {_number(most)} times "
+            f"{_number(weight)}: +{_number(weight * points)}"
         )
     return part
 
@@ -403,15 +448,16 @@ def write_course(totals: list[CourseGrade], course: Course, form: str, path: Pat
         for total in totals:
             points = [_number(total.grades[name].total) for name in names]
             rows.append([total.entry.student, total.entry.name, total.track, *points,
-                         _number(total.total), "100", "; ".join(total.explain())])  # fmt: skip
+                         _number(total.total), "100", ". ".join(total.explain())])  # fmt: skip
     elif form == "canvas":
-        rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", course.title],
+        title, _ = title_for_canvas(next(iter(course.assignments.values())), course.title)
+        rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title],
                 ["    Points Possible", "", "", "", "", "100"]]  # fmt: skip
         rows += [[*_name_for_canvas(total.entry), _number(total.total)] for total in totals]
     else:
         rows = [[*_MOODLE, course.title, "Feedback comments"]]
         rows += [[*_name_for_moodle(total.entry), _number(total.total),
-                  "; ".join(total.explain())] for total in totals]  # fmt: skip
+                  ". ".join(total.explain())] for total in totals]  # fmt: skip
     _write_csv(rows, form, path)
 
 
@@ -445,20 +491,61 @@ def _make_plain(grades: list[Grade], assignment: Assignment) -> list[list]:
             row += [_number(part.auto), _number(part.hand), _number(part.extra)]
         late = sum(part.late for part in grade.parts)
         row += [_number(-late), _number(-grade.collaborators), _number(grade.total),
-                _number(grade.out_of), grade.waiting, "; ".join(grade.explain())]  # fmt: skip
+                _number(grade.out_of), grade.waiting, ". ".join(grade.explain())]  # fmt: skip
         rows.append(row)
     return rows
+
+
+def list_canvas_columns(grades: list[Grade], assignment: Assignment) -> list[tuple[str, bool]]:
+    """Return the title of each track's column for Canvas, and whether Canvas will know it again."""
+    tracks = list(dict.fromkeys(grade.track for grade in grades))
+    given = assignment.course.hand_in.get("canvas", {}).get(assignment.name)
+    numbers = given if isinstance(given, dict) else {}
+    columns = []
+    for track in tracks:
+        title = assignment.title
+        if len(tracks) > 1:
+            title = f"{title} ({assignment.course.tracks[track]['title']})"
+        elif not isinstance(given, dict) and given is not None:
+            numbers = {track: given}
+        columns.append(title_for_canvas(assignment, title, numbers.get(track)))
+    return columns
+
+
+def title_for_canvas(
+    assignment: Assignment, title: str, number: int | None = None
+) -> tuple[str, bool]:
+    """Return a column's title as Canvas writes it, with its number, and whether that is known."""
+    if number is not None:
+        return f"{title} ({number})", True
+    column = find_canvas_column(assignment, title)
+    return column or title, column is not None
+
+
+def say_new_columns(
+    grades: list[Grade] | list[CourseGrade], assignment: Assignment, whole_course: bool
+) -> list[str]:
+    """Say where Canvas will make a new column, because nobody knows the number of the one it has."""
+    if whole_course:
+        course = assignment.course
+        columns, entry = [title_for_canvas(assignment, course.title)], ""
+    else:
+        columns = list_canvas_columns(grades, assignment)
+        entry = f", or write the number into course.toml ([hand_in] canvas.{assignment.name})"
+        if len(columns) > 1:
+            entry = f"{entry[:-1]}, one for each track)"
+    return [
+        f"Canvas will make a new column {title!r}: its number is not known. Give Canvas's own "
+        f"gradebook export to `roster`{entry}."
+        for title, known in columns
+        if not known
+    ]
 
 
 def _make_canvas(grades: list[Grade], assignment: Assignment) -> list[list]:
     """Canvas wants names and ids first, and the points possible in the second line."""
     tracks = list(dict.fromkeys(grade.track for grade in grades))
-    titles = [
-        assignment.title
-        if len(tracks) <= 1
-        else f"{assignment.title} ({assignment.course.tracks[track]['title']})"
-        for track in tracks
-    ]
+    titles = [title for title, _ in list_canvas_columns(grades, assignment)]
     most = {grade.track: _number(grade.out_of) for grade in grades}
     rows = [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *titles],
@@ -487,7 +574,7 @@ def _make_moodle(grades: list[Grade], assignment: Assignment) -> list[list]:
     rows = [[*_MOODLE, assignment.title, "Feedback comments"]]
     for grade in grades:
         rows.append([*_name_for_moodle(grade.entry), _number(grade.total),
-                     "; ".join(grade.explain())])  # fmt: skip
+                     ". ".join(grade.explain())])  # fmt: skip
     return rows
 
 
@@ -496,10 +583,21 @@ def _name_for_moodle(entry: Entry) -> list[str]:
     return [login, entry.lms_id, entry.first_name, entry.last_name, entry.email]
 
 
+def _round(value: float) -> float:
+    """Round to four digits as people do, half a digit up; what binary fractions add does not count.
+
+    >>> _round(2.00005), _round(0.1 + 0.2)
+    (2.0001, 0.3)
+    """
+    exact = Decimal(repr(round(value, 9)))
+    return float(exact.quantize(Decimal("0.0001"), ROUND_HALF_UP)) + 0.0
+
+
 def _number(value: float) -> str:
-    return f"{round(value, 2) + 0.0:g}"
+    """Write a number the same everywhere: four digits after the point at most."""
+    return f"{_round(value):.4f}".rstrip("0").rstrip(".")
 
 
 def _plain(text: str) -> str:
-    """Keep a spreadsheet from taking text for a formula."""
-    return f"'{text}" if text[:1] in tuple("=+-@\t\r\n") else text
+    """Keep a spreadsheet from taking text for a formula, wherever it cuts."""
+    return _FORMULA.sub(r"\1'", text)

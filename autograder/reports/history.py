@@ -11,6 +11,7 @@ from autograder.classroom.migration import read_dropped
 from autograder.classroom.snapshot import open_copy
 from autograder.course import Assignment, CourseError
 from autograder.intake.collected import Log
+from autograder.intake.moments import describe_moment, find_moments
 from autograder.marking import tables
 from autograder.marking.requests import read_requests
 
@@ -30,8 +31,11 @@ def tell_history(assignments: list[Assignment], student: str) -> list[str]:
 def _tell(assignment: Assignment, student: str) -> list[str]:
     events: list[tuple[str, str]] = []
     for name, entry in Log(assignment).entries.get(student, {}).items():
-        said = f", said by the {entry['says']}" if entry.get("says") else ""
-        events.append((entry.get("time", ""), f"handed in {name} ({entry.get('from', '')}{said})"))
+        dated = entry.get("says") == "system"
+        said = ", said by the system" if dated else ""
+        said += ", late, says the system" if entry.get("late") and not dated else ""
+        when = entry.get("time", "") if dated else ""
+        events.append((when, f"handed in {name} ({entry.get('from', '')}{said})"))
     elsewhere = Log(assignment, "-gradescope").entries.get(student)
     if elsewhere:
         words = f"Gradescope's own run gave {elsewhere['score']:g} ({elsewhere['submission']})"
@@ -46,6 +50,9 @@ def _tell(assignment: Assignment, student: str) -> list[str]:
     events += _tell_marks(assignment, student)
     account = account_for(assignment).get(student)
     told = [f"{when or 'at an unknown time'}: {what}" for when, what in sorted(events)]
+    moment = find_moments(assignment).get(student)
+    if moment is not None:
+        told.append(f"the moment that counts: {describe_moment(moment)}")
     if account and account.troubles:
         told.append(f"now: cannot be graded as it is. {account.sentence}")
     return told

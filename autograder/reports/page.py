@@ -494,8 +494,8 @@ def _write_arrivals(facts: ClassFacts) -> str:
     words = [f"{_count(len(late), 'student')} handed in late, extensions counted."]
     if unknown:
         words.append(
-            f"Of {_count(len(unknown), 'student')} nobody says when: nothing is taken off there. A line "
-            "such as 2030-03-01 18:00:00 UTC in a file timestamp.txt beside the work says it."
+            f"Of {_count(len(unknown), 'student')} nobody says when: nothing is taken off there until "
+            "you do: python -m autograder date STUDENT MOMENT."
         )
     called = sum(arrival.called_late for arrival in unknown)
     if called:
@@ -503,6 +503,11 @@ def _write_arrivals(facts: ClassFacts) -> str:
     text = f"<p>{' '.join(words)}</p>"
     if facts.anonymous:
         return text
+    said = [
+        f"{arrival.student}: {one}." for arrival in facts.arrivals for one in arrival.contradictions
+    ]
+    if said:
+        text += f"<ul>{''.join(f'<li>{_e(words)}</li>' for words in said)}</ul>"
     rows = "".join(
         f"<tr><td>{_name(facts, arrival.student)}</td><td>{_e(arrival.moment or 'not known')}</td>"
         f'<td class="wide">{_e(arrival.source)}</td><td>{_say_late(arrival)}</td></tr>'
@@ -519,7 +524,10 @@ def _write_arrivals(facts: ClassFacts) -> str:
 def _say_late(arrival: Arrival) -> str:
     if arrival.called_late:
         return "late, says the platform"
-    return say_lateness(arrival.seconds_late) if arrival.seconds_late else ""
+    if not arrival.seconds_late:
+        return ""
+    spent = f", {arrival.days_spent} by late days" if arrival.days_spent else ""
+    return f"{say_lateness(arrival.seconds_late)}{spent}"
 
 
 def _write_times(facts: ClassFacts) -> str:

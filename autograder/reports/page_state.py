@@ -16,11 +16,17 @@ from autograder.marking.reading import find_stamp
 _HERE = Path(__file__).parent
 
 
-def fingerprint_student(gradebook: api.Gradebook, assignment: Assignment, student: str) -> str:
-    """Return what changes whenever a student's pages would say something else."""
+def fingerprint_student(
+    gradebook: api.Gradebook, assignment: Assignment, student: str, sums: list[str]
+) -> str:
+    """Return what changes whenever a student's pages would say something else.
+
+    `sums` are the lines that tell how the total comes about, as it is now.
+    """
     graded = assignment.grading / "autograded" / student / assignment.name
     facts = [
         [(path.name, find_stamp(path)) for path in sorted(graded.glob("*.ipynb"))],
+        sums,
         _read_rows(gradebook, assignment.name, student),
         _read_desk(gradebook, assignment.name, student),
         _digest_files(

@@ -22,7 +22,7 @@ from autograder.files import replace_file
 from autograder.grading.grade import read_result
 from autograder.plain_text import clean_text
 from autograder.reports.examples import find_codes, make_anonymous
-from autograder.reports.lateness import Arrival, find_arrivals
+from autograder.reports.lateness import Arrival, find_arrivals, require_possible
 from autograder.reports.similarity import Pair, Work, find_pairs, read_work
 from autograder.roster import compare, find_roster
 from autograder.terminal import track
@@ -133,10 +133,11 @@ def gather(
 ) -> ClassFacts:
     """Read the gradebook and every graded notebook, once; `path` is where links lead from."""
     blueprints = load_blueprints(assignment)
+    roster = find_roster(assignment)
     with ClassGradebook(assignment, preview=True) as gradebook:
         stale = require_fresh(gradebook, stale_ok)
         marks = gradebook.read_marks()
-        submissions = gradebook.read_submissions()
+        arrivals = find_arrivals(assignment, gradebook, roster)
         graded = {
             student: gradebook.find_folders(student)[1] for student in {m.student for m in marks}
         }
@@ -144,6 +145,7 @@ def gather(
         raise CourseError(
             "Nothing is graded yet, so there is nothing to report: python -m autograder grade."
         )
+    require_possible(arrivals, sorted(graded))
     facts = _start(assignment, blueprints, sorted(graded), graded, path, anonymous)
     works: list[Work] = []
     exercises = {(e.notebook, e.name): e for e in facts.exercises}
@@ -176,12 +178,7 @@ def gather(
         facts.not_gradable = [("a student", why) for _ in facts.not_gradable]
     here = {account.student for account in accounts.values() if account.handed_in}
     nothing = sorted(set(accounts) - here - set(graded))
-    roster = find_roster(assignment)
-    facts.arrivals = [
-        arrival
-        for arrival in find_arrivals(assignment, submissions, roster)
-        if arrival.student in graded
-    ]
+    facts.arrivals = [arrivals[student] for student in sorted(graded)]
     if roster is not None:
         facts.not_on_roster, missing = compare(roster, list(here | set(graded)))
         nothing = sorted({*nothing, *missing})

@@ -32,7 +32,8 @@ MOODLE = (
     "Cleo,Park,cleo,cleo@example.org\nDora,Holm,dora,dora@example.org\n"
 )
 TRACKS = "student,track,extension_days\nada,graduate,\nben,undergraduate,\ncleo,graduate,2\ndora,graduate,\n"
-IN_TIME, LATE = (2030, 3, 1, 10, 0, 0), (2030, 3, 2, 20, 0, 0)
+IN_TIME, LATE = "Saturday, 1 March 2025, 10:00 AM", "Sunday, 2 March 2025, 8:00 PM"
+WORKSHEET = "Identifier,Full name,Email address,Status,Last modified (submission)\n"
 # Marks that people give; every other answer gets 0.
 MARKS = {"answer_1_2_1": 2.0, "answer_1_2_3": 1.5, "answer_1_4_1": 2.0}
 
@@ -42,12 +43,12 @@ def term(course_copy, tmp_path, monkeypatch):
     """The course as its instructors set it up before the term."""
     toml = course_copy / "course.toml"
     text = toml.read_text("utf-8").replace("your-department", "our-department")
-    due = '[hand_in]\nwhere = "Moodle"\ndue.attention = 2030-03-01T18:00:00Z\n\n[weights]'
+    due = '[hand_in]\nwhere = "Moodle"\ndue.attention = 2025-03-01T18:00:00Z\n\n[weights]'
     toml.write_text(text.replace("[weights]", due), "utf-8")
     config = course_copy / "nbgrader_config.py"
     late = "\nc.LateSubmissionPlugin.penalty_method = 'zero'\n"
     config.write_text(config.read_text("utf-8") + late, "utf-8")
-    monkeypatch.setenv("TZ", "UTC")  # zips hold local time
+    monkeypatch.setenv("TZ", "UTC")  # worksheets hold local time
     secrets = leaks.collect_secrets(load_course(course_copy))
     monkeypatch.setattr(leaks, "collect_secrets", lambda course: secrets)
     grading = tmp_path / "grading"
@@ -61,11 +62,12 @@ def term(course_copy, tmp_path, monkeypatch):
 
 
 def make_download(path, root):
-    """What Moodle lets an instructor download; Ben has one answer wrong."""
+    """What Moodle lets an instructor download, and when each came; Ben has one answer wrong."""
     from autograder.blueprint import load_blueprint
 
     blueprint = load_blueprint(load_assignment("attention", root), FIRST)
     wrong = find_exercises("attention.query_crafting")["q_average_two"].mistakes[0].code
+    sheet = WORKSHEET
     with zipfile.ZipFile(path, "w") as archive:
         for number, (name, when) in enumerate(
             {
@@ -78,8 +80,10 @@ def make_download(path, root):
             codes = solve_all(blueprint) | ({"q_average_two": wrong} if name[0] == "B" else {})
             work = nbformat.writes(fill_in(blueprint, codes, f"Words of {name}."))
             folder = f"{name}_{5000 + number}_assignsubmission_file_"
-            archive.writestr(zipfile.ZipInfo(f"{folder}/{FIRST}.ipynb", when), work)
-    return path
+            archive.writestr(f"{folder}/{FIRST}.ipynb", work)
+            sheet += f'Participant {5000 + number},{name},,Submitted,"{when}"\n'
+    path.with_name("worksheet.csv").write_text(sheet, "utf-8")
+    return path, path.with_name("worksheet.csv")
 
 
 def mark_everything(grading):
@@ -109,12 +113,12 @@ def test_a_term_from_the_roster_to_the_grades(term, tmp_path, monkeypatch):
         run("publish", tmp_path / "public")
     readme = (tmp_path / "public" / "README.md").read_text("utf-8")
     assert (
-        "Due Friday, 01 March 2030, 18:00 (UTC)." in readme
+        "Due Saturday, 01 March 2025, 18:00 (UTC)." in readme
         and "Hand that file in: Moodle." in readme
     )
     version = json.loads((tmp_path / "public" / "release.json").read_text())["package"]
-    told = run("collect", make_download(tmp_path / "all.zip", root)).stdout
-    assert "4 files of 4 students were collected." in told and "said by the file" in told
+    told = run("collect", *make_download(tmp_path / "all.zip", root)).stdout
+    assert "4 files of 4 students were collected." in told and "said by the system" in told
 
     # The first hidden test is wrong: nobody gets its two points.
     module = "autograder.exercises.attention.query_crafting"

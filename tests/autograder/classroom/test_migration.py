@@ -6,6 +6,7 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.classroom.gradebook import Mark
 from tests.conftest import run_autograder, run_nbgrader
 
 NOTEBOOK = "1_query_crafting"
@@ -91,6 +92,30 @@ def test_a_dropped_answer_keeps_its_mark_and_brings_it_back(term):
     with open_gradebook(term[1]) as gradebook:
         comment = gradebook.find_comment("answer_1_2_3", NOTEBOOK, "attention", "ada")
         assert comment.manual_comment == "Nearly."
+
+
+def test_what_comes_back_with_fewer_points_is_looked_at_again(term):
+    """The mark is as it was given, waits for a person, and counts no more than there is now."""
+    for step in ("source", "release"):
+        shutil.copytree(term[0] / step, term[0] / f"{step}-was")
+    drop(term[0], "answer_1_2_3")
+    run("grade", term)
+    for step in ("source", "release"):
+        shutil.rmtree(term[0] / step)
+        (term[0] / f"{step}-was").rename(term[0] / step)
+
+    def weigh(cell):
+        if name_of(cell) == "answer_1_2_3":
+            cell.metadata.nbgrader["points"] = 1
+
+    change(term[0], weigh)
+    done = run("grade", term)
+    assert (
+        "back from the table dropped_mark, but more than it is worth now is to be looked at"
+        in done.stderr
+    )
+    assert read_marks(term[1])["ada", NOTEBOOK, "answer_1_2_3"] == (None, 1.5, 1.0, True)
+    assert Mark("ada", NOTEBOOK, "c", 1.0, None, 1.5, None, True, True).score == 1.0
 
 
 def test_new_dropped_and_reweighted_cells_go_through_grading(term):

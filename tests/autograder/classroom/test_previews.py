@@ -28,11 +28,12 @@ pytestmark = pytest.mark.xdist_group("previews")
 
 SHOW = (
     ("grades", "--track", "graduate"),
-    ("grades", "--track", "graduate", "--explain", "ada"),
+    ("grades", "--track", "graduate", "--unmarked-as-zero", "--stale-ok", "--explain", "ada"),
     ("history", "ada"),
     ("report",),
     ("report", "--stale-ok", "--anonymous"),
     ("roster",),
+    ("date",),
     ("forget", "ada"),
 )
 DRY_RUN = ("regrade", "--dry-run", "--student", "ada")

@@ -116,6 +116,7 @@ def test_what_changes_no_score_makes_none_stale(term):
     due = '[hand_in]\nwhere = "Moodle"\ndue.attention = 2040-03-01T18:00:00Z\n\n[weights]'
     toml.write_text(toml.read_text("utf-8").replace("[weights]", due), "utf-8")
     (term[1] / "submitted/ada/attention/regrade_request.txt").write_text("1.2.3: please\n")
+    (term[1] / "submitted/ben/attention/timestamp.txt").write_text("2030-01-02 10:00:00 UTC\n")
     with Gradebook(f"sqlite:///{term[1] / 'gradebook.db'}", "attention-course") as gradebook:
         grade = gradebook.find_grade(CELL, NOTEBOOK, "attention", "ben")
         grade.manual_score, grade.needs_manual_grade = 1, False
@@ -129,10 +130,16 @@ def test_a_class_of_nbgraders_own_is_refused_only_for_what_can_be_known(term):
     shutil.rmtree(term[1] / "results")
     shutil.rmtree(term[1] / "history")
     assert run(term, "report").returncode == 0
-    (term[1] / "submitted/ada/attention/timestamp.txt").write_text("2030-01-02 10:00:00 UTC\n")
+    path = term[1] / "submitted/ada/attention" / f"{NOTEBOOK}.ipynb"
+    path.write_text(path.read_text("utf-8").replace("10 * K[0]", "11 * K[0]"), "utf-8")
     assert "ada: what was handed in has changed" in run(term, "report").stderr
     run_nbgrader(
-        "autograde", "attention", "--student=ada", cwd=term[0], COURSE_GRADING=str(term[1])
+        "autograde",
+        "attention",
+        "--student=ada",
+        "--force",
+        cwd=term[0],
+        COURSE_GRADING=str(term[1]),
     )
     assert run(term, "report").returncode == 0
     reweigh(term[0])

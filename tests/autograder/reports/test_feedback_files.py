@@ -24,7 +24,7 @@ def folder(graded, tmp_path_factory):
         "student,name,track,email\nada,Ada Lund,graduate,ada@example.org\n"
         "ben,Ben Weiss,undergraduate,\nchloe,Chloe K,graduate,c@x.org\ndmitri,D M,graduate,\n"
     )
-    (folder / "collected").mkdir()
+    (folder / "collected").mkdir(exist_ok=True)
     tickets = {"ada": "Ada Lund_5001_assignsubmission_file", "ben": "weissben_102_7002"}
     entries = {who: {"work.ipynb": {"time": "", "ticket": t}} for who, t in tickets.items()}
     (folder / "collected" / "attention.json").write_text(json.dumps(entries))

@@ -4,13 +4,13 @@ import csv
 import io
 import os
 import shutil
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.classroom.gradebook import ClassGradebook, Mark, Submission, record_assignment
+from autograder.classroom.gradebook import ClassGradebook, Deadline, Mark, record_assignment
 from autograder.course import CourseError, load_assignment, load_course
 from autograder.reports.grades import (
     CourseGrade,
@@ -65,10 +65,10 @@ def folder(tmp_path_factory):
         with ClassGradebook(assignment):
             pass
         with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", assignment.course.id) as gradebook:
-            gradebook.update_or_create_assignment("attention", duedate="2030-03-01 18:00:00 UTC")
+            gradebook.update_or_create_assignment("attention", duedate="2025-03-01 18:00:00 UTC")
             for student, notebooks in MARKS.items():
                 gradebook.add_student(student)
-                gradebook.add_submission("attention", student, timestamp="2030-03-01 12:00 UTC")
+                gradebook.add_submission("attention", student)
                 for grade in _grades_of(gradebook, student):
                     given = notebooks.get(grade.notebook.name, {})
                     if grade.name in given.get("auto", {}):
@@ -147,46 +147,49 @@ def test_late_work_is_penalised_by_nbgraders_plugin_on_the_score_as_it_is_now(gr
     with ClassGradebook(graded_assignment) as gradebook:
         gradebook.config.LateSubmissionPlugin.penalty_method = "zero"
         penalise = gradebook.make_late_rule()
-        submission = gradebook.read_submissions()["cleo"]
+        deadline = gradebook.read_deadlines()["attention"]
     assert penalise("cleo", 5.5, 60.0) == 5.5, "nbgrader's own `zero`: nothing is left"
-    late = timedelta(days=1, hours=20)
-    moved = type(submission)(submission.due + late, submission.due, None)
-    assert moved.count_seconds_late() == late.total_seconds()
-    assert moved.count_seconds_late(timedelta(days=2)) == 0, "the roster's extension covers it"
+    due = datetime(2025, 3, 1, 18, tzinfo=UTC)
+    roster = {"cleo": Entry("cleo", extension=timedelta(days=2))}
+    assert deadline.find_end("ada", roster, "attention") == due
+    assert deadline.find_end("cleo", roster, "attention") == due + timedelta(days=2)
 
 
 def test_a_late_class_loses_its_points_and_an_extension_keeps_them(
     graded_assignment, folder, course_copy
 ):
+    """What is entered takes effect at once: nothing is graded in between."""
     config = course_copy / "nbgrader_config.py"
     config.write_text(
         config.read_text("utf-8") + "\nc.LateSubmissionPlugin.penalty_method = 'zero'\n", "utf-8"
     )
-    database = f"sqlite:///{folder / 'gradebook.db'}"
 
-    def hand_in_at(time):
-        with Gradebook(database, graded_assignment.course.id) as gradebook:
-            for student in ("ada", "cleo"):
-                gradebook.update_or_create_submission("attention", student, timestamp=time)
-
-    hand_in_at("2030-03-02 18:00:00 UTC")  # a day late; cleo has two days more
-    try:
+    def run(*arguments):
         done = run_autograder(
-            "grades",
-            "--explain",
-            "--unmarked-as-zero",
-            cwd=course_copy,
-            COURSE_GRADING=str(folder),
-            COLUMNS="200",
+            *arguments, cwd=course_copy, COURSE_GRADING=str(folder), COLUMNS="200"
         )
         assert done.returncode == 0, done.stderr
-        assert "24.0 hours late" in done.stdout
-        rows = {row["student"]: row for row in csv.DictReader(
-            io.StringIO((folder / "grades-csv.csv").read_text("utf-8-sig")))}  # fmt: skip
+        return done
+
+    def read_totals():
+        run("grades", "--format", "csv", "--unmarked-as-zero")
+        text = (folder / "grades-csv.csv").read_text("utf-8-sig")
+        return {row["student"]: row for row in csv.DictReader(io.StringIO(text))}
+
+    try:
+        for student in ("ada", "cleo"):  # a day late; cleo has two days more
+            run("date", student, "2025-03-02 18:00:00 UTC")
+        assert "24.0 hours late" in run("grades", "--explain", "ada").stdout
+        rows = read_totals()
         assert rows["ada"]["total"] == "0" and rows["ada"]["late penalty"] == f"-{GRADUATE}"
         assert rows["cleo"]["total"] == "30.5"
+        run("date", "ada", "2025-03-01 17:59:59 UTC")
+        assert read_totals()["ada"]["total"] == f"{GRADUATE}"
+        run("date", "ada", "--remove")
+        assert read_totals()["ada"]["total"] == f"{GRADUATE}", "nobody says when"
     finally:
-        hand_in_at("2030-03-01 12:00:00 UTC")
+        (folder / "dates.csv").unlink(missing_ok=True)
+        (folder / "grades-csv.csv").unlink(missing_ok=True)
 
 
 def test_without_a_roster_a_track_has_to_be_said(graded_assignment, folder):
@@ -340,11 +343,12 @@ def test_an_extension_of_what_is_never_due_is_no_trouble(tmp_path, monkeypatch):
     with ClassGradebook(assignment) as gradebook:
         gradebook._book.update_or_create_student("cleo")
         gradebook._book.update_or_create_submission(
-            "attention", "cleo", timestamp="2030-03-01 12:00 UTC"
+            "attention", "cleo", timestamp="2025-03-01 12:00 UTC"
         )
         gradebook._book.db.finish()
         gradebook.register(gradebook._roster["cleo"])
-        assert gradebook.read_submissions()["cleo"].count_seconds_late() == 0
+        deadline = gradebook.read_deadlines()["attention"]
+        assert deadline.find_end("cleo", gradebook._roster, "attention") is None
 
 
 # ------------------------------------------------------------------------------- sums, by hand
@@ -368,12 +372,16 @@ def test_a_persons_mark_stands_before_the_automatic_one_nothing_included():
     assert mark(auto=None).score == 0.0 and mark(auto=None, extra=1.0).score == 0.0
 
 
-def test_an_extension_in_the_gradebook_counts_where_the_roster_says_nothing():
-    due = datetime(2030, 3, 1, 18)
-    handed_in = Submission(due + timedelta(hours=30), due, timedelta(days=1))
-    assert handed_in.count_seconds_late() == 6 * 3600
-    assert handed_in.count_seconds_late(timedelta(0)) == 30 * 3600, "the roster goes first"
-    assert Submission(due - timedelta(hours=1), due, None).count_seconds_late() == 0
+def test_an_extension_in_the_gradebook_counts_for_whom_the_roster_does_not_name():
+    due = datetime(2025, 3, 1, 18, tzinfo=UTC)
+    deadline = Deadline(due, {"emil": timedelta(days=1)})
+    assert deadline.find_end("emil", {}, "attention") == due + timedelta(days=1)
+    assert deadline.find_end("emil", {"emil": Entry("emil")}, "attention") == due, (
+        "taken out of the roster, it is gone, though nbgrader has it still"
+    )
+    own = Entry("emil", extension=timedelta(days=3), extensions={"attention": timedelta(days=2)})
+    assert deadline.find_end("emil", {"emil": own}, "attention") == due + timedelta(days=2)
+    assert deadline.find_end("emil", {"emil": own}, "other") == due + timedelta(days=3)
 
 
 def test_cells_without_points_do_not_wait_for_anybody(graded_assignment, folder):
@@ -386,6 +394,12 @@ def test_cells_without_points_do_not_wait_for_anybody(graded_assignment, folder)
     assert by_name(work_out_grades(graded_assignment)[0])["cleo"].waiting == 0
 
 
-@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\t=1", "\r=1"])
-def test_no_text_becomes_a_formula(text):
-    assert _plain(text) == f"'{text}" and _plain(f"x{text}") == f"x{text}"
+@pytest.mark.parametrize(
+    "text", ["=1", "+1", "-1", "@x", " =1", "＝1", "\u200b@x", '"=1', "\xa0－1"]
+)  # fmt: skip
+def test_no_text_becomes_a_formula_wherever_a_spreadsheet_cuts(text):
+    assert _plain(text) == f"'{text}" and _plain(f"x{text.strip()}") == f"x{text.strip()}"
+    for cut in (";", "\n", "\t", "\r", "|", "\u2028"):
+        assert f"{cut}'{text}" in _plain(f"Ada{cut}{text}")
+        assert f"{cut}'{text}" in _plain(f"{cut}{text}")
+    assert _plain("Ada; Ben - or not = 1") == "Ada; Ben - or not = 1"
