@@ -21,6 +21,8 @@ c.CourseDirectory.submitted_directory = f"{grading}/submitted"
 c.CourseDirectory.autograded_directory = f"{grading}/autograded"
 c.CourseDirectory.feedback_directory = f"{grading}/feedback"
 c.CourseDirectory.db_url = f"sqlite:///{root / grading / 'gradebook.db'}"
+c.ExportPlugin.to = str(root / grading / "grades.csv")  # what `nbgrader export` writes: all marks
+c.ZipCollectApp.downloaded_directory = f"{grading}/downloaded"
 
 # What notebooks write when they are run. In source/ that is the instructor's, and no student gets it.
 c.CourseDirectory.ignore = [

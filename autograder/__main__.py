@@ -111,9 +111,12 @@ def make_parser() -> argparse.ArgumentParser:
     regrade.set_defaults(run=run_regrade)
 
     roster = commands.add_parser("roster", help="say who takes the course, and who is missing")
-    roster.add_argument("file", nargs="?", metavar="FILE", help="a CSV; without it, look again")
+    roster.add_argument("file", nargs="?", metavar="FILE",
+                        help="a CSV that takes its place; without it, only look")  # fmt: skip
+    roster.add_argument("--remove", action="store_true",
+                        help="take students off who are not in FILE, without asking")  # fmt: skip
     _add_assignment(roster)
-    roster.set_defaults(run=run_roster, bar="reading the roster")
+    roster.set_defaults(run=run_roster)
 
     collect = commands.add_parser(
         "collect", help="sort a download from Moodle, Canvas, Blackboard or Gradescope by student"
@@ -143,12 +146,15 @@ def make_parser() -> argparse.ArgumentParser:
     feedback.add_argument("--for", choices=("moodle", "canvas", "mail"), dest="system",
                           help="pack them for this system, or write mails")  # fmt: skip
     feedback.add_argument("--output", metavar="PLACE", help="where to (below grading/)")
+    _add_stale_ok(feedback)
     _add_assignment(feedback)
     feedback.set_defaults(run=run_feedback, bar="making feedback")
 
-    report = commands.add_parser("report", help="one page about the class")
+    report = commands.add_parser("report", help="the class at a glance, or one page about it")
+    report.add_argument("--write", action="store_true", help="write the page grading/report.html")
+    report.add_argument("--output", metavar="FILE", help="write the page to this file")
     report.add_argument("--anonymous", action="store_true", help="leave names out")
-    report.add_argument("--output", metavar="FILE", help="where to (grading/report.html)")
+    _add_stale_ok(report)
     _add_assignment(report)
     report.set_defaults(run=run_report, bar="making the report")
 
@@ -170,6 +176,7 @@ def make_parser() -> argparse.ArgumentParser:
                         help="write grades although answers wait for a person")  # fmt: skip
     grades.add_argument("--explain", nargs="*", metavar="NAME",
                         help="only show how sums come about, those of all or of these students")  # fmt: skip
+    _add_stale_ok(grades)
     _add_assignment(grades)
     grades.set_defaults(run=run_grades, bar="adding up")
 
@@ -234,6 +241,11 @@ def _add_assignment(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_stale_ok(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--stale-ok", action="store_true",
+                        help="go on where scores are older than points, tests or work, and mark them")  # fmt: skip
+
+
 def _add_class_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the class")
     group.add_argument("--student", nargs="+", metavar="NAME", help="only these students")
@@ -267,18 +279,16 @@ def run_build(options) -> int:
 
 
 def _grade_class(options, force: bool = False, tried: list | None = None) -> int:
-    """Grade the class; with `tried`, put the results there instead of writing them down."""
+    """Grade the class; with `tried`, put the records there instead of writing anything."""
     from autograder.terminal import show_bar
 
     with show_bar("getting ready"):  # these take seconds to import
-        from autograder.classroom.progress import Bar, Lines, Trial, show_summary
+        from autograder.classroom.progress import Bar, Lines, show_summary
         from autograder.classroom.run import grade_class
         from autograder.course import load_assignment
         from autograder.marking.desk import refresh_desk
 
     listener = Lines() if options.json else Bar()
-    if tried is not None:
-        listener = Trial(listener, tried)
     try:
         summary = grade_class(
             load_assignment(options.assignment),
@@ -288,7 +298,7 @@ def _grade_class(options, force: bool = False, tried: list | None = None) -> int
             workers=options.workers,
             scheduler=options.scheduler,
             listener=listener,
-            write=tried is None,
+            tried=tried,
         )
     except KeyboardInterrupt:
         listener.close()
@@ -335,21 +345,13 @@ def run_grade(options) -> int:
 
 
 def run_regrade(options) -> int:
-    from autograder.classroom.regrade import (
-        find_changes,
-        preview_changes,
-        show_changes,
-        tell_once,
-    )
+    from autograder.classroom.regrade import find_changes, show_changes, tell_once
     from autograder.course import load_assignment
 
     assignment = load_assignment(options.assignment)
-    graded: list[tuple[str, str, dict]] = []
-    status = _grade_class(options, tried=graded if options.dry_run else None)
-    if options.dry_run:
-        changes = preview_changes(assignment, graded)
-    else:
-        changes = find_changes(assignment, options.student, options.notebook)
+    tried: list | None = [] if options.dry_run else None
+    status = _grade_class(options, tried=tried)
+    changes = find_changes(assignment, options.student, options.notebook, tried)
     if options.json:
         for change in changes:
             print(json.dumps({"changed": change.to_dict()}, ensure_ascii=False), flush=True)
@@ -363,41 +365,68 @@ def run_regrade(options) -> int:
 def run_roster(options) -> int:
     from pathlib import Path
 
-    from autograder.classroom.gradebook import ClassGradebook
-    from autograder.course import CourseError, load_assignment
-    from autograder.intake.arrivals import find_students
-    from autograder.roster import (
-        compare,
-        find_roster,
-        find_without_track,
-        set_roster,
-    )
+    from autograder.terminal import show_bar
+
+    with show_bar("reading the roster"):  # these take seconds to import
+        from autograder.classroom.accounts import find_handed_in
+        from autograder.classroom.gradebook import ClassGradebook
+        from autograder.course import CourseError, load_assignment
+        from autograder.plain_text import clean_text
+        from autograder.roster import compare, find_roster, find_without_track, set_roster
 
     assignment = load_assignment(options.assignment)
-    file = Path(options.file) if options.file else None
-    roster = find_roster(assignment) if file is None else None
-    if file is not None:
-        roster, told = set_roster(assignment, file)
+    handed_in = find_handed_in(assignment)
+    if options.file:
+        roster, told = set_roster(
+            assignment, Path(options.file), lambda change: _confirm(change, handed_in, options)
+        )
         if told:
             print(told)
+        with ClassGradebook(assignment) as gradebook:
+            for entry in roster.values():
+                gradebook.register(entry)
+    else:
+        roster = find_roster(assignment)
     if roster is None:
         raise CourseError("There is no roster yet: python -m autograder roster FILE.")
-    with ClassGradebook(assignment) as gradebook:
-        for entry in roster.values():
-            gradebook.register(entry)
-    handed_in = list(find_students(assignment))
     unknown, missing = compare(roster, handed_in)
     print(f"The roster names {len(roster)} students; {len(handed_in)} have handed in.")
     for name in unknown:
-        print(f"unknown: {name} handed in but is not on the roster")
-    for name in missing:
-        print(f"missing: {name} is on the roster and has handed in nothing")
+        print(f"unknown: {clean_text(name)} handed in but is not on the roster")
+    for name in missing if handed_in else ():
+        print(f"missing: {clean_text(name)} is on the roster and has handed in nothing")
     without = find_without_track(assignment, roster)
     if without:
         print(f"{len(without)} of {len(roster)} students have no track yet: write "
               f"{' or '.join(assignment.course.tracks)} into the column `track` of "
               f"{assignment.grading / 'roster.csv'}.")  # fmt: skip
     return 0
+
+
+def _confirm(change, handed_in: list[str], options) -> None:
+    """Show what a new roster changes, and ask before anybody is taken off."""
+    from autograder.course import CourseError
+    from autograder.plain_text import clean_text
+
+    lines = [] if change.is_first else [f"comes: {entry.label}" for entry in change.coming]
+    lines += [f"changes: {student}: {'; '.join(what)}" for student, what in change.changed.items()]
+    for entry in change.going:
+        known = ", who has handed in" if entry.student in handed_in else ""
+        lines.append(f"goes: {entry.label}{known}")
+    for line in lines:
+        print(clean_text(line))
+    if not change.going or options.remove:
+        return
+    if not sys.stdin.isatty():
+        raise CourseError(
+            f"Nothing was changed: {len(change.going)} students of the roster are not in "
+            f"{options.file}. Say --remove to take them off."
+        )
+    question = f"{len(change.going)} students would go. Take them off the roster? [y/N] "
+    with contextlib.suppress(EOFError):
+        if input(question).strip().lower() in ("y", "yes"):
+            return
+    raise CourseError("Nothing was changed.")
 
 
 def run_collect(options) -> int:
@@ -424,6 +453,8 @@ def run_collect(options) -> int:
 def run_feedback(options) -> int:
     from pathlib import Path
 
+    from autograder.classroom.gradebook import ClassGradebook
+    from autograder.classroom.staleness import require_fresh
     from autograder.course import CourseError, load_assignment
     from autograder.reports.feedback_files import clear_stale, make_pages, pack, write_mails
     from autograder.roster import find_roster, say_old_extensions
@@ -432,7 +463,9 @@ def run_feedback(options) -> int:
     assignment = load_assignment(options.assignment)
     for note in say_old_extensions(assignment, find_roster(assignment)):
         print(note, file=sys.stderr)
-    stale = clear_stale(assignment)
+    with ClassGradebook(assignment, preview=True) as gradebook:
+        old = {entry.student for entry in require_fresh(gradebook, options.stale_ok)}
+    stale = clear_stale(assignment, old)
     problems = make_pages(assignment, track(stale, "feedback"))
     pages = assignment.grading / "feedback"
     if not any(pages.glob(f"*/{assignment.name}/*.html")) and not problems:
@@ -461,7 +494,7 @@ def run_report(options) -> int:
     from pathlib import Path
 
     from autograder.course import load_assignment
-    from autograder.reports.report import write_report
+    from autograder.reports.report import gather, summarise, write_report
     from autograder.roster import find_roster, say_old_extensions
 
     assignment = load_assignment(options.assignment)
@@ -469,8 +502,13 @@ def run_report(options) -> int:
     path = Path(options.output) if options.output else place
     for note in say_old_extensions(assignment, find_roster(assignment)):
         print(note, file=sys.stderr)
-    write_report(assignment, path, anonymous=options.anonymous)
-    print(f"Written: {path}")
+    facts = gather(assignment, path, options.anonymous, options.stale_ok)
+    print("\n".join(summarise(facts)))
+    if options.write or options.output:
+        write_report(facts, path)
+        print(f"Written: {path}")
+    else:
+        print("Nothing was written: --write makes the page.")
     return 0
 
 
@@ -541,10 +579,10 @@ def run_grades(options) -> int:
         raise CourseError("--explain only shows: leave out --format and --output, or --explain.")
     assignment = load_assignment(options.assignment)
     if options.whole_course:
-        grades, notes = work_out_course(assignment.course, options.track)
+        grades, notes = work_out_course(assignment.course, options.track, options.stale_ok)
         single = [grade for total in grades for grade in total.grades.values()]
     else:
-        grades, notes = work_out_grades(assignment, options.track)
+        grades, notes = work_out_grades(assignment, options.track, options.stale_ok)
         single = grades
     for student in explained or []:
         if student not in {grade.entry.student for grade in grades}:

@@ -12,8 +12,9 @@ import csv
 import io
 import json
 import re
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from autograder.course import Assignment, Course, CourseError
@@ -71,6 +72,10 @@ class Entry:
     def find_extension(self, assignment: str) -> timedelta | None:
         """Return how much more time this student has for an assignment."""
         return self.extensions.get(assignment, self.extension)
+
+    @property
+    def label(self) -> str:
+        return f"{self.student} ({self.name})" if self.name else self.student
 
     @property
     def first_name(self) -> str:
@@ -263,18 +268,22 @@ def find_without_track(assignment: Assignment, roster: dict[str, Entry]) -> list
     return [entry.student for entry in roster.values() if entry.track is None]
 
 
-def set_roster(assignment: Assignment, file: Path) -> tuple[dict[str, Entry], str]:
+def set_roster(
+    assignment: Assignment, file: Path, confirm: Callable[[Change], None] = lambda change: None
+) -> tuple[dict[str, Entry], str]:
     """Make a file the class's roster, once it has been found to be in order; say how it was read.
 
-    A learning system knows no tracks and extensions: those of the roster so far are kept.
+    A learning system knows no tracks and extensions: those of the roster so far are kept. `confirm` hears
+    what changes, and raises where that is not wanted. The old file is kept beside the new one.
     """
     roster, system = _read(file, assignment)
     place = assignment.grading / "roster.csv"
+    before = _read_before(assignment)
     if not system:
         if not place.exists() or not place.samefile(file):
-            replace_file(place, file.read_bytes())
+            confirm(find_change(before, roster))
+            _replace(place, file.read_bytes())
         return roster, ""
-    before = find_roster(assignment) or {}
     kept = 0
     for student, entry in roster.items():
         known = before.get(student)
@@ -286,7 +295,8 @@ def set_roster(assignment: Assignment, file: Path) -> tuple[dict[str, Entry], st
             }
             roster[student] = Entry(**{**entry.__dict__, **facts})
             kept += any(value not in (None, {}) for value in facts.values())
-    replace_file(place, _write(roster))
+    confirm(find_change(before, roster))
+    _replace(place, _write(roster))
     keep_canvas_columns(assignment, file)
     told = f"{file} was read as {system}'s export: "
     example = next(iter(roster.values()))
@@ -294,6 +304,57 @@ def set_roster(assignment: Assignment, file: Path) -> tuple[dict[str, Entry], st
     if kept:
         told += f" Tracks and extensions of {kept} students were kept."
     return roster, told
+
+
+def _read_before(assignment: Assignment) -> dict[str, Entry]:
+    """Return the roster so far; one that cannot be read names nobody, and is kept beside the new one."""
+    try:
+        return find_roster(assignment) or {}
+    except CourseError:
+        return {}
+
+
+def _replace(place: Path, content: bytes) -> None:
+    """Write a roster; what it was before stays beside it, under the moment of the change."""
+    if place.exists() and place.read_bytes() != content:
+        copy = place.with_name(f"roster.{datetime.now():%Y-%m-%d-%H%M%S-%f}.csv")
+        replace_file(copy, place.read_bytes())
+    replace_file(place, content)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a new roster does to the one so far."""
+
+    coming: list[Entry]
+    going: list[Entry]
+    changed: dict[str, list[str]]  # student -> what is another now, in words
+    is_first: bool
+
+
+def find_change(before: dict[str, Entry], roster: dict[str, Entry]) -> Change:
+    """Say who comes, who goes, and what is said anew about the others."""
+    changed = {
+        student: [
+            f"{part.name} {_say(getattr(before[student], part.name))} -> "
+            f"{_say(getattr(entry, part.name))}"
+            for part in fields(Entry)
+            if getattr(before[student], part.name) != getattr(entry, part.name)
+        ]
+        for student, entry in roster.items()
+        if student in before and entry != before[student]
+    }
+    coming = [entry for student, entry in roster.items() if student not in before]
+    going = [entry for student, entry in before.items() if student not in roster]
+    return Change(coming, going, changed, is_first=not before)
+
+
+def _say(value) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_say(one)}" for name, one in value.items()) or "none"
+    if isinstance(value, timedelta):
+        return f"{value / timedelta(days=1):g} days"
+    return str(value or "none")
 
 
 def remove_from_roster(assignment: Assignment, student: str) -> None:

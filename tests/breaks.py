@@ -48,12 +48,16 @@ WALLS = "autograder/kernel/walls.py"
 SECCOMP = "autograder/kernel/seccomp.py"
 GRADES = "autograder/reports/grades.py"
 GRADEBOOK = "autograder/classroom/gradebook.py"
+STALENESS = "autograder/classroom/staleness.py"
+ROSTER = "autograder/roster.py"
 PUBLISH = "autograder/authoring/publish.py"
 LEAKS = "autograder/authoring/leaks.py"
 COLLECT = "autograder/intake/collect.py"
 LAYOUTS = "autograder/intake/layouts.py"
 MATCHING = "autograder/intake/matching.py"
 LATENESS = "autograder/reports/lateness.py"
+MOMENTS = "autograder/intake/moments.py"
+MIGRATION = "autograder/classroom/migration.py"
 FEEDBACK = "autograder/reports/feedback.py"
 SIMILARITY = "autograder/reports/similarity.py"
 
@@ -90,18 +94,25 @@ GUARDS = {
     "autograder/kernel/nursery.py": "kernel/test_nursery.py",
     GRADES: "reports/test_grades.py",
     GRADEBOOK: "reports/test_grades.py",
+    STALENESS: "classroom/test_staleness.py",
+    "autograder/classroom/snapshot.py": "classroom/test_previews.py",
+    ROSTER: "test_roster.py",
     PUBLISH: "authoring/test_publish.py",
     LEAKS: "authoring/test_publish.py",
     COLLECT: "intake/test_downloads.py",
     LAYOUTS: "intake/test_downloads.py",
     MATCHING: "intake/test_downloads.py",
     LATENESS: "reports/test_lateness.py",
+    MOMENTS: "intake/test_moments.py",
+    MIGRATION: "reports/test_class_by_hand.py",
     FEEDBACK: "reports/test_feedback_files.py",
     SIMILARITY: "reports/test_report.py",
 }
 # The tests of each room, the quick ones first.
 TESTS = {
-    "grades": ("test_roster.py", "reports/test_grades.py"),
+    "grades": ("test_roster.py", "intake/test_moments.py", "reports/test_grades.py",
+               "reports/test_class_by_hand.py", "classroom/test_staleness.py",
+               "classroom/test_previews.py"),
     "collect": ("intake/test_downloads.py", "intake/test_collect.py", "reports/test_report.py"),
     "publish": ("authoring/test_publish.py", "authoring/test_build.py"),
     "intake": ("intake/test_restore.py", "intake/test_unzip.py", "intake/test_gather.py",
@@ -183,7 +194,7 @@ BREAKS = [
     Break("intake", UNZIP, "or set(place.parts) & set(_JUNK)", ""),
     Break("intake", UNZIP, "count > MOST_FILES or index > _LARGEST_INDEX", "count > MOST_FILES"),
     Break("intake", GATHER, "return (work[id(piece)] > 0, moment, ", "return (moment, "),
-    Break("intake", GATHER, "time = made or _read_time(path)", "time = _read_time(path)"),
+    Break("intake", GATHER, "time = _read_manifest_time(inside) or _read_time(path)", "time = _read_time(path)"),
     Break("intake", "autograder/__main__.py", 'failed |= "error" in found', 'failed = "error" in found'),
     Break("intake", ARRIVALS, "taken = place not in made and (folder / place).exists()", "taken = False"),
     Break("intake", ARRIVALS, "    if path.is_symlink():\n        return False\n", ""),
@@ -211,14 +222,31 @@ BREAKS = [
     Break("kernel", "autograder/kernel/nursery.py", "    numpy.random.seed()", "    pass"),
     # ------------------------------------------------------------------------------- the grades
     Break("grades", GRADES, "part.extra += weight * points", "part.extra += points"),
-    Break("grades", GRADES, "round(max(0.0, points), 4)", "round(points, 4)"),
+    Break("grades", GRADES, "return max(0.0, points)", "return points"),
+    Break("grades", GRADES, "ROUND_HALF_UP)) + 0.0", '"ROUND_DOWN")) + 0.0'),
+    Break("grades", GRADES, "if track is None or first.track == track:", "if True:"),
     Break("grades", GRADES, "if open_in else 0.0", "* len(open_in)"),
-    Break("grades", GRADES, "if seconds_late > 0:", "if seconds_late > 86_400:"),
+    Break("grades", GRADES, "if arrival.seconds_charged > 0:", "if arrival.seconds_charged > 86_400:"),
     Break("grades", GRADES, "waiting=sum(mark.waits and mark.max_score > 0 for", "waiting=sum(mark.waits for"),
-    Break("grades", GRADES, 'tuple("=+-@\\t\\r\\n")', 'tuple("=")'),
+    Break("grades", GRADES, "[;|\\t", "[|\\t"),
+    Break("grades", GRADES, "=+\\-@＝＋－＠", "=+\\-@"),
     Break("grades", GRADEBOOK, "self.manual if self.manual is not None else self.auto",
           "self.manual or self.auto"),
-    Break("grades", GRADEBOOK, "else self.extension or timedelta(0)", "else timedelta(0)"),
+    Break("grades", GRADEBOOK, "granted = self.extensions.get(student)", "granted = None"),
+    Break("grades", GRADEBOOK, "min(given, self.max_score)", "given"),
+    Break("grades", MIGRATION, "last.manual_score > cell.max_score", "False"),
+    Break("grades", MOMENTS, "if time > datetime.now(UTC):", "if False:"),
+    Break("grades", MOMENTS, "if is_ambiguous(moment):", "if False:"),
+    Break("grades", MOMENTS, 'if entry.get("says") == "system" and', 'if entry.get("says") and'),
+    Break("grades", MOMENTS, "    if entered is not None:\n", "    if entered is not None and not files:\n"),
+    Break("grades", MOMENTS, "        if not text:\n", "        if False:\n"),
+    Break("grades", LATENESS, "has = left.get(student, days)", "has = days"),
+    Break("grades", LATENESS, "math.ceil(arrival.seconds_late / _DAY)", "int(arrival.seconds_late / _DAY)"),
+    Break("grades", GRADEBOOK, "        if self.scratch:\n", "        if False:\n"),
+    Break("grades", STALENESS, "if record.rules != run.rules[key[1]]:", "if False:"),
+    Break("grades", STALENESS, "result == record.result", "True"),
+    Break("grades", "autograder/classroom/snapshot.py", "?mode=ro", ""),
+    Break("grades", ROSTER, "if student not in roster]", "if False]"),
     # ------------------------------------------------------------------------------- collecting
     Break("collect", LAYOUTS, 'r"(?P<who>.+?)_attempt_', 'r"(?P<who>.+)_attempt_'),
     Break("collect", LAYOUTS, "(len(fits[one]), -_measure(fits[one].values()))", "len(fits[one])"),
@@ -230,7 +258,7 @@ BREAKS = [
     Break("collect", MATCHING, "if len(claims[match.student]) > 1:", "if False:"),
     Break("collect", MATCHING, "if before and identity not in before", "if False"),
     Break("collect", MATCHING, 'text = unicodedata.normalize("NFC", text)', 'text = unicodedata.normalize("NFKC", text)'),
-    Break("collect", MATCHING, "if not self._speaks_against(one, keys)", ""),
+    Break("collect", MATCHING, "for one in named if not self._speaks_against(one, keys)", "for one in named"),
     Break("collect", MATCHING, "if len(found) == 1:", "if found:"),
     Break("collect", COLLECT, "except Exception as problem:  # one file must not", "except KeyError as problem:  # one file must not"),
     Break("collect", COLLECT, "finally:  # what was placed", "except ZeroDivisionError:  # what was placed"),
@@ -240,8 +268,7 @@ BREAKS = [
     Break("collect", COLLECT, "time = min([moment", "time = max([moment"),
     Break("intake", UNZIP, "allowance.size -= used", "allowance.size -= 0"),
     Break("intake", UNZIP, "if size > max(PLAIN_CONTENT, EMPTY_RATIO * packed):", "if False:"),
-    Break("collect", COLLECT, "names = counting or [", "names = ["),
-    Break("grades", LATENESS, "called = not moment and any", "called = any"),
+    Break("grades", MOMENTS, "names = names or [", "names = ["),
     Break("grades", FEEDBACK, "if grade is None:", "if True:"),
     Break("collect", SIMILARITY, "or _agree(words[one], words[other], _HALF)", ""),
     Break("collect", SIMILARITY, "or _agree(unusual[one], unusual[other], _SHARE)", ""),

@@ -6,11 +6,12 @@ look; it is never 0 by itself), or holds nothing.
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.blueprint import load_blueprints
-from autograder.course import Assignment
+from autograder.course import Assignment, CourseError
 from autograder.files import explain_os_error
 from autograder.intake.arrivals import RECORD, STAMP, find_students, settle
 from autograder.opener import is_plain, walk
@@ -33,7 +34,7 @@ class Account:
 
 
 def account_for(assignment: Assignment) -> dict[str, Account]:
-    """Return an account of every student's folder."""
+    """Return an account of every student's folder; nothing is written there."""
     kit = load_blueprints(assignment)
     submitted = assignment.grading / "submitted"
     strays = find_students(assignment)
@@ -49,10 +50,14 @@ def _account(student: str, folder: Path, kit, strays: list[Path] | None) -> Acco
     if strays is None:
         return Account(student, handed_in=False)
     try:
-        settled = settle(folder, kit, strays)
-        files = [path for path in folder.rglob("*") if path.is_file() and path.name != RECORD]
+        with tempfile.TemporaryDirectory(prefix="account-", ignore_cleanup_errors=True) as scratch:
+            settled = settle(folder, kit, strays, Path(scratch))
+            own = settled.folder.rglob("*")
+            files = [path for path in own if path.is_file() and path.name != RECORD]
     except OSError as problem:
         return Account(student, True, dict.fromkeys(kit, f"{explain_os_error(problem)}."))
+    except CourseError as problem:
+        return Account(student, True, dict.fromkeys(kit, str(problem)))
     troubles = {n: facts["trouble"] for n, facts in settled.notes.items() if "trouble" in facts}
     gradable = tuple(name for name in kit if name in settled.files)
     handed_in = bool(strays) or any(path.name != STAMP for path in files)
@@ -61,6 +66,17 @@ def _account(student: str, folder: Path, kit, strays: list[Path] | None) -> Acco
         names = ", ".join(sorted(path.name for path in files)[:4])
         troubles = dict.fromkeys(kit, f"There is no notebook among the files ({names}).")
     return Account(student, handed_in, troubles, gradable)
+
+
+def find_handed_in(assignment: Assignment) -> list[str]:
+    """Return who handed in a file of any kind, without a look at what is in it."""
+    submitted = assignment.grading / "submitted"
+    ours = (RECORD, STAMP)
+    return [
+        student
+        for student, strays in find_students(assignment).items()
+        if strays or any(p.name not in ours for p in walk(submitted / student / assignment.name))
+    ]
 
 
 def find_loose_files(assignment: Assignment) -> list[str]:

@@ -38,10 +38,12 @@ from traitlets.utils.importstring import import_item
 
 from autograder.authoring.build import generate_release, load_nbgrader_config
 from autograder.blueprint import load_blueprints
-from autograder.classroom.migration import fits, migrate
+from autograder.classroom.migration import fits, migrate, read_points
+from autograder.classroom.snapshot import copy_gradebook
 from autograder.course import Assignment, CourseError
 from autograder.files import explain_os_error, replace_file, write_beside
 from autograder.grading.grade import CELL_TIMEOUT
+from autograder.grading.secret import copy_secret
 from autograder.intake.moments import Moment, find_moments
 from autograder.roster import Entry, find_roster
 from autograder.terminal import show_bar
@@ -260,7 +262,7 @@ def record_assignment(assignment: Assignment) -> None:
     assignment.grading.mkdir(parents=True, exist_ok=True)
     with api.Gradebook(db_url, config.CourseDirectory.course_id) as gradebook:
         if _is_recorded(gradebook, assignment):
-            _set_due(gradebook, assignment)
+            set_due(gradebook, assignment)
             return
         follow_course(gradebook, assignment)
     try:
@@ -273,14 +275,14 @@ def record_assignment(assignment: Assignment) -> None:
                 (source / name).symlink_to(assignment.source / name)
             generate_release(assignment, folder, db_url=db_url)
         with api.Gradebook(db_url, config.CourseDirectory.course_id) as gradebook:
-            _set_due(gradebook, assignment)
+            set_due(gradebook, assignment)
     except Exception as problem:
         raise CourseError(
             f"The gradebook could not be brought up to date with source/: {problem}."
         ) from problem
 
 
-def _set_due(gradebook: api.Gradebook, assignment: Assignment) -> None:
+def set_due(gradebook: api.Gradebook, assignment: Assignment) -> None:
     """Let the gradebook know when it is due, where course.toml says it."""
     if assignment.due is not None:
         moment = assignment.due.astimezone(UTC).replace(tzinfo=None)
@@ -333,25 +335,57 @@ def _is_recorded(gradebook: api.Gradebook, assignment: Assignment) -> bool:
 
 
 class ClassGradebook:
-    """nbgrader's gradebook and the folder of graded notebooks, for one run."""
+    """nbgrader's gradebook and the folder of graded notebooks, for one run.
 
-    def __init__(self, assignment: Assignment):
+    With `preview` it is a copy in a temporary folder: a changed course is followed there, and nothing
+    is written below grading/.
+    """
+
+    def __init__(self, assignment: Assignment, preview: bool = False):
         find_alembic()
         self.assignment = assignment
         self.config = load_nbgrader_config(assignment)
         self.directory = CourseDirectory(config=self.config)
+        self._closing = contextlib.ExitStack()
+        self.scratch: Path | None = None  # where a preview puts what it makes
+        self.points_were: dict[tuple[str, str], float] = {}  # before a preview followed the course
         with (
             show_bar("opening the gradebook"),
             _said_in_a_sentence("the gradebook could not be opened"),
         ):
-            record_assignment(assignment)
+            if preview:
+                self._copy()
+            else:
+                record_assignment(assignment)
             self._book = _OneTransaction(self.directory.db_url, self.directory.course_id)
+        self._closing.callback(self._book.close)
+
+    def _copy(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="preview-", ignore_cleanup_errors=True)
+        self.scratch = Path(self._closing.enter_context(folder)).resolve()
+        copy_secret(self.assignment.grading, self.scratch)
+        copy = self.scratch / "gradebook.db"
+        copy_gradebook(self.directory.db_url, copy)
+        self.directory.db_url = f"sqlite:///{copy}"
+        with (
+            contextlib.suppress(api.MissingEntry),
+            api.Gradebook(self.directory.db_url, self.directory.course_id) as gradebook,
+        ):
+            self.points_were = read_points(gradebook, self.assignment)
+            if not fits(gradebook, self.assignment):
+                migrate(gradebook, self.assignment, move_files=False)
+            set_due(gradebook, self.assignment)
+
+    @property
+    def grading(self) -> Path:
+        """Return where a run keeps what it writes: grading/, or the preview's own folder."""
+        return self.scratch or self.assignment.grading
 
     def __enter__(self) -> ClassGradebook:
         return self
 
     def __exit__(self, *_) -> None:
-        self._book.close()
+        self._closing.close()
 
     @cached_property
     def _roster(self) -> dict[str, Entry]:
@@ -478,12 +512,14 @@ class ClassGradebook:
         """nbgrader cannot count with an extension of what is never due."""
         return self._book.find_assignment(self.assignment.name).duedate is not None
 
-    def place_files(self, student: str) -> tuple[Path, list[str]]:
+    def place_files(self, student: str, submitted: Path) -> tuple[Path, list[str]]:
         """Put a submission's other files where its graded notebooks go, as nbgrader does.
 
         Returns that folder, and words about links: what they lead to is not the student's.
         """
-        submitted, graded = self.find_folders(student)
+        graded = self.find_folders(student)[1]
+        if self.scratch:
+            graded = self.scratch / "autograded" / student / self.assignment.name
         ignored = [*self.directory.ignore, "*.ipynb"]
         wanted: dict[Path, Path] = {}
         flags = []

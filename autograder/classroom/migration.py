@@ -115,7 +115,18 @@ def fits(gradebook: api.Gradebook, assignment: Assignment) -> bool:
     return True
 
 
-def migrate(gradebook: api.Gradebook, assignment: Assignment) -> list[str]:
+def read_points(gradebook: api.Gradebook, assignment: Assignment) -> dict[tuple[str, str], float]:
+    """Return what each cell is worth in the gradebook, by notebook and cell."""
+    notebooks = gradebook.find_assignment(assignment.name).notebooks
+    return {
+        (notebook.name, cell.name): cell.max_score
+        for notebook in notebooks
+        for cell in _list_cells(notebook)
+        if _has_points(cell)
+    }
+
+
+def migrate(gradebook: api.Gradebook, assignment: Assignment, move_files: bool = True) -> list[str]:
     """Make the gradebook's submissions fit the notebooks in source/; return what was done."""
     try:
         entry = gradebook.find_assignment(assignment.name)
@@ -134,7 +145,8 @@ def migrate(gradebook: api.Gradebook, assignment: Assignment) -> list[str]:
     except BaseException:
         gradebook.db.rollback()
         raise
-    migration.set_files_aside()
+    if move_files:
+        migration.set_files_aside()
     return migration.told
 
 

@@ -84,19 +84,6 @@ class Lines(Listener):
         print(json.dumps(found, ensure_ascii=False, allow_nan=False), flush=True)
 
 
-class Trial(Listener):
-    """Passes on what it hears, and keeps the results: for a run that writes nothing down."""
-
-    def __init__(self, inner: Listener, results: list[tuple[str, str, dict]]) -> None:
-        self._inner, self._results = inner, results
-        self.plan, self.start = inner.plan, inner.start
-        self.fail, self.close = inner.fail, inner.close
-
-    def finish(self, unit: Unit, result: dict) -> None:
-        self._results.append((unit.student, unit.notebook, result))
-        self._inner.finish(unit, result)
-
-
 def show_summary(summary: Summary, as_json: bool, output: Console = console) -> None:
     """Say at the end what was done."""
     if as_json:
@@ -113,5 +100,5 @@ def show_summary(summary: Summary, as_json: bool, output: Console = console) -> 
     speed = f", {rate:.0f} a minute" if summary.graded else ""
     output.print(f"Notebooks: {', '.join(parts)}, in {summary.seconds:.0f} s{speed}.")
     if summary.graded or summary.missing:
-        output.print("Next: `python -m autograder mark`, and `python -m autograder report`, which says "
+        output.print("Next: `python -m autograder mark`, and `python -m autograder report --write`, which says "
                      "what was chosen, repaired or flagged.")  # fmt: skip

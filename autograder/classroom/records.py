@@ -21,6 +21,8 @@ from autograder.grading.secret import read_secret
 from autograder.proving.closure import read_closure
 from autograder.python_text import find_imports
 
+REQUESTS = "regrade_request*.txt"  # students' requests to look again: no work, so nothing to grade
+
 
 @dataclass(frozen=True)
 class Record:
@@ -35,12 +37,16 @@ class Record:
 
 
 class Records:
-    """The records of one assignment: grading/results/<assignment>/<student>/<notebook>.json."""
+    """The records of one assignment: grading/results/<assignment>/<student>/<notebook>.json.
 
-    def __init__(self, assignment: Assignment):
+    Those of a course of one assignment lay one folder higher. They are moved, and a preview reads them
+    where they are.
+    """
+
+    def __init__(self, assignment: Assignment, preview: bool = False):
         self._names = {plan.name for plan in assignment.notebooks}  # others were dropped
         self.folder = assignment.grading / "results" / assignment.name
-        moved = _move_old_records(assignment, self.folder)
+        moved = 0 if preview else _move_old_records(assignment, self.folder)
         if moved:
             print(
                 f"{moved} records of earlier grading now lie in {self.folder}: each assignment "
@@ -50,10 +56,11 @@ class Records:
 
     def find(self, student: str, notebook: str) -> Record | None:
         """Return a record, or None when there is none that can be read."""
-        try:
-            return Record(**json.loads(self._place(student, notebook).read_bytes()))
-        except (OSError, ValueError, TypeError):
-            return None  # then it is graded again
+        place = self._place(student, notebook)
+        for path in (place, self.folder.parent / student / place.name):
+            with contextlib.suppress(OSError, ValueError, TypeError):  # then it is graded again
+                return Record(**json.loads(path.read_bytes()))
+        return None
 
     def write(self, record: Record) -> None:
         text = json.dumps(asdict(record), ensure_ascii=False, indent=1)
@@ -67,9 +74,9 @@ class Records:
 
     def read_all(self) -> list[Record]:
         """Return all records, by student and notebook."""
-        found = (
-            self.find(path.parent.name, path.stem) for path in sorted(self.folder.glob("*/*.json"))
-        )
+        places = [*self.folder.glob("*/*.json"), *self.folder.parent.glob("*/*.json")]
+        names = sorted({(path.parent.name, path.stem) for path in places})
+        found = (self.find(student, notebook) for student, notebook in names)
         return [record for record in found if record and record.notebook in self._names]
 
     def _place(self, student: str, notebook: str) -> Path:
@@ -77,10 +84,7 @@ class Records:
 
 
 def _move_old_records(assignment: Assignment, folder: Path) -> int:
-    """Move records from where a course of one assignment kept them; return how many there were.
-
-    They lay one folder higher, in grading/results/<student>/<notebook>.json.
-    """
+    """Move records from where a course of one assignment kept them; return how many there were."""
     moved = 0
     for path in sorted(folder.parent.glob("*/*.json")):
         place = folder / path.parent.name / path.name
@@ -109,14 +113,19 @@ def fingerprint_work(file: Path | None, others: list[Path], folder: Path) -> str
     return digest.hexdigest()
 
 
-def fingerprint_rules(assignment: Assignment, blueprint: Blueprint) -> str:
-    """Return a fingerprint of what judges a notebook: source, exercises, grader and secret."""
+def fingerprint_rules(
+    assignment: Assignment, blueprint: Blueprint, grading: Path | None = None
+) -> str:
+    """Return a fingerprint of what judges a notebook: source, exercises, grader and secret.
+
+    `grading` is where the secret lies, when it is a preview's.
+    """
     digest = hashlib.sha256(autograder.__version__.encode())
     for folder in (assignment.source, assignment.release):
         digest.update((folder / f"{blueprint.name}.ipynb").read_bytes())
     for name, content in sorted(read_modules(blueprint).items()):
         digest.update(name.encode() + content)
-    digest.update(hashlib.sha256(read_secret(assignment.grading)).digest())
+    digest.update(hashlib.sha256(read_secret(grading or assignment.grading)).digest())
     return digest.hexdigest()
 
 

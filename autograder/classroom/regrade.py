@@ -13,7 +13,7 @@ from rich.table import Table
 
 from autograder.blueprint import load_blueprints
 from autograder.classroom.gradebook import ClassGradebook
-from autograder.classroom.records import Records, fingerprint_rules
+from autograder.classroom.records import Record, Records, fingerprint_rules
 from autograder.course import Assignment
 from autograder.terminal import console
 
@@ -35,26 +35,30 @@ class Change:
 
 
 def find_changes(
-    assignment: Assignment, students: list[str] | None = None, notebooks: list[str] | None = None
+    assignment: Assignment,
+    students: list[str] | None = None,
+    notebooks: list[str] | None = None,
+    tried: list[Record] | None = None,
 ) -> list[Change]:
-    """Return what the last change of source or tests did to scores, for work that stayed the same."""
-    blueprints = load_blueprints(assignment)
-    rules = {
-        name: fingerprint_rules(assignment, blueprint) for name, blueprint in blueprints.items()
-    }
-    with ClassGradebook(assignment) as gradebook:
+    """Return what the last change of source or tests did to scores, for work that stayed the same.
+
+    `tried` are the records that a preview would have written.
+    """
+    with ClassGradebook(assignment, preview=True) as gradebook:
+        rules = {
+            name: fingerprint_rules(assignment, blueprint, gradebook.grading)
+            for name, blueprint in load_blueprints(assignment).items()
+        }
         by_hand = {(m.student, m.notebook, m.cell): m.manual for m in gradebook.read_marks()}
+    records = Records(assignment, preview=True).read_all()
+    current = {(record.student, record.notebook): record for record in [*records, *(tried or [])]}
     changes = []
-    for record in Records(assignment).read_all():
-        if not record.previous or not record.result or record.rules != rules.get(record.notebook):
+    for (student, notebook), record in sorted(current.items()):
+        if not record.previous or not record.result or record.rules != rules.get(notebook):
             continue
-        if (students and record.student not in students) or (
-            notebooks and record.notebook not in notebooks
-        ):
+        if (students and student not in students) or (notebooks and notebook not in notebooks):
             continue
-        changes += _compare(
-            record.student, record.notebook, record.previous, record.result["cells"], by_hand
-        )
+        changes += _compare(student, notebook, record.previous, record.result["cells"], by_hand)
     return changes
 
 
@@ -63,19 +67,6 @@ def tell_once(assignment: Assignment, changes: list[Change]) -> None:
     records = Records(assignment)
     for student, notebook in {(change.student, change.notebook) for change in changes}:
         records.forget_previous(student, notebook)
-
-
-def preview_changes(assignment: Assignment, graded: list[tuple[str, str, dict]]) -> list[Change]:
-    """Return what a regrading would change, from results that were not written down."""
-    with ClassGradebook(assignment) as gradebook:
-        by_hand = {(m.student, m.notebook, m.cell): m.manual for m in gradebook.read_marks()}
-    records = Records(assignment)
-    changes = []
-    for student, notebook, result in graded:
-        record = records.find(student, notebook)
-        before = record.result["cells"] if record and record.result else {}
-        changes += _compare(student, notebook, before, result["cells"], by_hand)
-    return changes
 
 
 def _compare(student: str, notebook: str, before: dict, now: dict, by_hand: dict) -> list[Change]:

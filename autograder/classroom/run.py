@@ -18,7 +18,13 @@ from autograder.blueprint import load_blueprints
 from autograder.classroom.accounts import find_loose_files
 from autograder.classroom.gradebook import ClassGradebook, NotRecorded
 from autograder.classroom.history import History
-from autograder.classroom.records import Record, Records, fingerprint_rules, fingerprint_work
+from autograder.classroom.records import (
+    REQUESTS,
+    Record,
+    Records,
+    fingerprint_rules,
+    fingerprint_work,
+)
 from autograder.classroom.worker import Finished, Task, run_task
 from autograder.course import Assignment, CourseError
 from autograder.exercises import warm_up
@@ -26,7 +32,7 @@ from autograder.fence import describe_failure
 from autograder.files import explain_os_error
 from autograder.grading.canary import prove
 from autograder.grading.secret import draw_seed
-from autograder.intake.arrivals import Settled, find_students, settle
+from autograder.intake.arrivals import STAMP, Settled, find_students, settle
 from autograder.intake.gather import Kit
 from autograder.intake.moments import write_stamps
 from autograder.kernel import nursery
@@ -63,6 +69,10 @@ class Summary:
         return dict(self.__dict__)
 
 
+class _NothingThere(CourseError):
+    """Nobody has handed in anything."""
+
+
 class Listener:
     """Hears how a run goes; the terminal and --json each have their own."""
 
@@ -84,17 +94,19 @@ def grade_class(
     workers: int | None = None,
     scheduler: str | None = None,
     listener: Listener | None = None,
-    write: bool = True,
+    tried: list[Record] | None = None,
 ) -> Summary:
     """Grade what is in grading/submitted and has changed; write it to nbgrader's gradebook.
 
-    With `write` off everything is graded, and nothing written down: the listener hears of it.
+    With `tried` everything is graded and nothing is written: the records go there instead.
     """
     started = time.monotonic()
     listener = listener or Listener()
-    with _alone(assignment), ClassGradebook(assignment) as gradebook:
-        run = _Run(assignment, gradebook, listener, write)
-        if write:
+    preview = tried is not None
+    alone = contextlib.nullcontext() if preview else _alone(assignment)
+    with alone, ClassGradebook(assignment, preview) as gradebook:
+        run = Run(assignment, gradebook, listener, tried)
+        if not preview:
             write_stamps(assignment)
         units = run.plan(students, notebooks, force)
         if units:
@@ -112,7 +124,7 @@ def _choose_runner(workers: int | None, scheduler: str | None) -> Runner:
     return lambda *work: run_on_cluster(*work, scheduler)
 
 
-class _Run:
+class Run:
     """One run over a class: the plan, the work, and what came of it."""
 
     def __init__(
@@ -120,12 +132,12 @@ class _Run:
         assignment: Assignment,
         gradebook: ClassGradebook,
         listener: Listener,
-        write: bool = True,
+        tried: list[Record] | None = None,
     ):
         self.assignment, self.gradebook, self.listener = assignment, gradebook, listener
-        self.writes = write
+        self.tried = tried
         self.history = History(assignment)
-        self.records = Records(assignment)
+        self.records = Records(assignment, preview=gradebook.scratch is not None)
         self.kit: Kit = load_blueprints(assignment)
         self.summary = Summary()
         self.timeout = gradebook.cell_timeout
@@ -135,10 +147,19 @@ class _Run:
 
     # ----------------------------------------------------------------------------- planning
 
+    def plan_all(self) -> list[Unit]:
+        """Return what would be graded now; nothing where nobody has handed in."""
+        with contextlib.suppress(_NothingThere):
+            return self.plan(None, None, force=False)
+        return []
+
     def plan(self, students, notebooks, force: bool) -> list[Unit]:
         """Return what has to be graded, in the order of students and notebooks."""
         names = _choose(notebooks, list(self.kit), "notebook", "course.toml names")
-        self.rules = {name: fingerprint_rules(self.assignment, self.kit[name]) for name in names}
+        self.rules = {
+            name: fingerprint_rules(self.assignment, self.kit[name], self.gradebook.grading)
+            for name in names
+        }
         known = self._recorded_scores()
         units = []
         for name in find_loose_files(self.assignment) if students is None else ():
@@ -165,7 +186,7 @@ class _Run:
         self.strays = find_students(self.assignment)
         present = sorted(self.strays)
         if not present:
-            raise CourseError(
+            raise _NothingThere(
                 f"There is nothing to grade: put each student's files into "
                 f"{folder.parent.parent}/<student>/{self.assignment.name}/."
             )
@@ -173,7 +194,8 @@ class _Run:
 
     def _find_units(self, student: str, names: list[str]) -> list[Unit]:
         folder = self.gradebook.find_folders(student)[0]
-        settled = settle(folder, self.kit, self.strays[student])
+        settled = settle(folder, self.kit, self.strays[student], self._find_scratch())
+        folder = settled.folder
         for sentence in settled.problems:
             self._fail(student, None, sentence)
         if not settled.notes:
@@ -192,8 +214,13 @@ class _Run:
             for name in names
         ]  # fmt: skip
 
+    def _find_scratch(self) -> Path | None:
+        """Return where a preview settles what is not settled yet."""
+        return self.gradebook.scratch and self.gradebook.scratch / "submitted"
+
     def _find_others(self, folder: Path) -> list[Path]:
-        ignored = [*self.gradebook.directory.ignore, "*.ipynb"]
+        """Return the files besides notebooks that a score may depend on; requests and dates change none."""
+        ignored = [*self.gradebook.directory.ignore, "*.ipynb", REQUESTS, STAMP]
         return [Path(name) for name in find_all_files(str(folder), ignored)]
 
     def _recorded_scores(self) -> dict[tuple[str, str], dict[str, float | None]]:
@@ -243,13 +270,14 @@ class _Run:
         blueprint = self.kit[unit.notebook]
         if not unit.file.exists():
             raise CourseError("the submission was removed while the class was graded.")
-        folder, flags = self.gradebook.place_files(unit.student)
-        restored = self.settled[unit.student].restore(blueprint)
+        settled = self.settled[unit.student]
+        folder, flags = self.gradebook.place_files(unit.student, settled.folder)
+        restored = settled.restore(blueprint)
         restored.flags += flags
         return Task(
             student=unit.student,
             restored=restored,
-            seed=draw_seed(self.assignment.grading, blueprint, restored.notebook),
+            seed=draw_seed(self.gradebook.grading, blueprint, restored.notebook),
             timeout=self.timeout,
             folder=str(folder),
         )
@@ -269,39 +297,39 @@ class _Run:
         return True
 
     def _require_unchanged(self, unit: Unit) -> None:
-        folder = self.gradebook.find_folders(unit.student)[0]
+        folder = self.settled[unit.student].folder
         if unit.file is not None and not unit.file.exists():
             raise CourseError("the submission was removed while it was graded; nothing recorded.")
         if fingerprint_work(unit.file, self._find_others(folder), folder) != unit.work:
             raise CourseError("the submission changed while it was graded; grade again.")
 
     def _write(self, unit: Unit, finished: Finished) -> None:
-        if not self.writes:
-            self.summary.graded += unit.file is not None
-            if finished.result:
-                self.listener.finish(unit, finished.result)
-            return
         before = self.records.find(unit.student, unit.notebook)
         same_work = before is not None and before.work == unit.work
-        if unit.file is None:
-            self.gradebook.write_missing(unit.student, unit.notebook)
-            self.summary.missing += 1
-        else:
-            self.gradebook.write(unit.student, unit.notebook, finished.notebook, same_work)
-            self.summary.graded += 1
-        self.records.write(
-            Record(
-                student=unit.student,
-                notebook=unit.notebook,
-                work=unit.work,
-                rules=unit.rules,
-                result=finished.result,
-                previous=_remember(before, unit) if same_work else None,
-            )
+        record = Record(
+            student=unit.student,
+            notebook=unit.notebook,
+            work=unit.work,
+            rules=unit.rules,
+            result=finished.result,
+            previous=_remember(before, unit) if same_work else None,
         )
-        self.history.add(unit.student, unit.notebook, before, finished.result, same_work)
+        if self.tried is None:
+            self._write_down(unit, finished, same_work)
+            self.records.write(record)
+            self.history.add(unit.student, unit.notebook, before, finished.result, same_work)
+        else:
+            self.tried.append(record)
+        self.summary.graded += unit.file is not None
+        self.summary.missing += unit.file is None
         if finished.result:
             self.listener.finish(unit, finished.result)
+
+    def _write_down(self, unit: Unit, finished: Finished, same_work: bool) -> None:
+        if unit.file is None:
+            self.gradebook.write_missing(unit.student, unit.notebook)
+        else:
+            self.gradebook.write(unit.student, unit.notebook, finished.notebook, same_work)
 
     def _fail(self, student: str, notebook: str | None, sentence: str) -> None:
         problem = {"student": student, "notebook": notebook, "error": sentence}

@@ -37,7 +37,7 @@ def run_demo(assignments: Sequence[Assignment], students: int | None = None, see
     console.print(f"      {len(changed)} files written" if changed else "      up to date")
 
     from autograder.blueprint import load_blueprints
-    from autograder.reports.report import write_report
+    from autograder.reports.report import gather, write_report
 
     blueprints = {a.name: list(load_blueprints(a).values()) for a in assignments}
     folder = course.root / FOLDER
@@ -63,8 +63,9 @@ def run_demo(assignments: Sequence[Assignment], students: int | None = None, see
         else:
             console.print(f"[bold]4/5[/] nbgrader generate_feedback {assignment.name}: left to you")
     for assignment in assignments:
-        console.print(f"[bold]5/5[/] python -m autograder report{_name_option(assignment)}")
-        write_report(assignment, folder / assignment.name_output("report.html"))
+        console.print(f"[bold]5/5[/] python -m autograder report --write{_name_option(assignment)}")
+        page = folder / assignment.name_output("report.html")
+        write_report(gather(assignment, page), page)
 
     console.print()
     if students is None:

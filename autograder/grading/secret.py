@@ -7,6 +7,7 @@ handed in: grading the same work again asks the same questions.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import hmac
 import os
@@ -48,3 +49,14 @@ def read_secret(grading: Path) -> bytes:
             "graded then is asked other questions than before)."
         )
     return secret
+
+
+def copy_secret(grading: Path, folder: Path) -> None:
+    """Put the secret into a preview's folder; where there is none yet, one that ends with this process."""
+    content = read_secret(grading) if (grading / "secret").exists() else _draw_for_now(grading)
+    (folder / "secret").write_bytes(content)
+
+
+@functools.cache
+def _draw_for_now(grading: Path) -> bytes:
+    return secrets.token_hex(32).encode()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,10 +121,13 @@ def _is_astray(path: Path, assignment: Assignment) -> bool:
     return path.is_dir() or is_work(path)
 
 
-def settle(folder: Path, kit: Kit, strays: list[Path] | None = None) -> Settled:
+def settle(
+    folder: Path, kit: Kit, strays: list[Path] | None = None, scratch: Path | None = None
+) -> Settled:
     """Choose the version of each notebook that counts, and put it where nbgrader looks.
 
-    Without `strays` those of the last time count.
+    Without `strays` those of the last time count. With `scratch` nothing is written here: what is not
+    settled yet is settled there, in a copy of the student's files.
     """
     if folder.is_symlink():
         raise Unreadable(
@@ -134,12 +138,15 @@ def settle(folder: Path, kit: Kit, strays: list[Path] | None = None) -> Settled:
     if strays is None:
         beside = [folder.parent / name for name in record["strays"]]
         strays = [path for path in beside if path.exists() and not path.is_symlink()]
-    if strays:
+    if strays and scratch is None:
         folder.mkdir(exist_ok=True)
     made = {name: digest for name, digest in record["made"].items() if _is(folder, name, digest)}
     arrived = _take_stock(folder, made, strays)
     if record["from"] == arrived and record["for"] == sorted(kit) and made == record["made"]:
         return _describe(folder, record["notebooks"], record["problems"])
+    if scratch is not None:
+        copy = _copy_files(folder, strays, scratch / folder.parent.name)
+        return settle(copy, kit, [copy.parent / stray.name for stray in strays])
     with tempfile.TemporaryDirectory(prefix="arrival-") as scratch:
         ignore = frozenset(folder / name for name in made)
         gathered = gather(folder, kit, Path(scratch), ignore, strays)
@@ -171,6 +178,20 @@ def settle(folder: Path, kit: Kit, strays: list[Path] | None = None) -> Settled:
     else:
         (folder / RECORD).unlink(missing_ok=True)
     return _describe(folder, notebooks, problems)
+
+
+def _copy_files(folder: Path, strays: list[Path], home: Path) -> Path:
+    """Copy what a student handed in, links as links, into a home elsewhere; return the folder there."""
+    places = [stray for stray in strays if not is_plain(stray)] + [folder]
+    files = [path for place in places for path in walk(place)] + list(filter(is_plain, strays))
+    folders = dict.fromkeys([*filter(Path.is_dir, places), *(path.parent for path in files)])
+    links = [p for f in folders if f != folder.parent for p in f.iterdir() if p.is_symlink()]
+    (home / folder.name).mkdir(parents=True)
+    for path in [*files, *links]:
+        copy = home / path.relative_to(folder.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy, follow_symlinks=False)
+    return home / folder.name
 
 
 def find_counting(folder: Path, kit: Kit) -> list[Path]:

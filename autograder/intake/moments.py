@@ -102,7 +102,7 @@ def _parse(text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(f"{day} {time}{zone}")
         moment.astimezone(UTC)  # the first and last years cannot be told in every zone
-        return moment
+        return moment.replace(microsecond=0)
     except (ValueError, OverflowError):
         return None
 

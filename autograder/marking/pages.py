@@ -30,7 +30,7 @@ from autograder.marking.render import (
     render_markdown,
     render_outputs,
 )
-from autograder.marking.requests import find_code, find_open
+from autograder.marking.requests import find_open, group_by_student
 
 _STATIC = Path(__file__).parent / "static"
 _KINDS = {".css": "text/css", ".js": "text/javascript"}
@@ -197,10 +197,7 @@ class Questions(DeskHandler):
                 for e in found
             },
             blank=sum(entry.counts["blank"] for entry in found),
-            requests=[
-                (request, find_code(request, assignment))
-                for request in find_open(desk.assignment, desk.gradebook)
-            ],
+            requests=group_by_student(find_open(desk.assignment, desk.gradebook), assignment),
             undone=self.get_query_argument("undone", ""),
         )
 

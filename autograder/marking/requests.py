@@ -1,13 +1,16 @@
 """Students' requests to look again: a text file they hand in, a list at the desk until it is answered.
 
 The file is called `regrade_request.txt` and has a line for each request: what it is about, a colon, and
-why. One that was collected beside an earlier one has its time in its name, and counts too. A request is answered when a person gives a mark after it was made.
+why. One that was collected beside an earlier one has its time in its name, and counts too. A request is
+answered when a person gives a mark after it was made. However many lines a student writes, each cell is one
+request, with a beginning of its words; the file holds the rest.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +26,7 @@ from autograder.marking.reading import make_code
 from autograder.opener import Refused, read_plain, walk
 
 FILE = "regrade_request.txt"
-_LONGEST = 4000  # characters of one request
+_LONGEST = 1000  # characters of one request that are shown
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,15 @@ class Request:
     cell: str  # nbgrader's name; empty when nobody can tell what is meant
     words: str
     asked: datetime  # UTC
+    lines: int = 1  # how often it was asked
+
+    @property
+    def shown(self) -> str:
+        """The words, or their beginning."""
+        more = len(self.words) - _LONGEST
+        if more <= 0:
+            return self.words
+        return f"{self.words[:_LONGEST]}... ({more} more characters in the student's {FILE})"
 
     @property
     def label(self) -> str:
@@ -51,16 +63,33 @@ def read_requests(assignment: Assignment) -> list[Request]:
     for folder in sorted((assignment.grading / "submitted").glob(f"*/{assignment.name}")):
         files = [] if folder.is_symlink() else walk(folder, hidden=False)
         for path in filter(_is_request, files):
+            student = folder.parent.name
+            asked = datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
             try:
                 text = read_plain(path, LARGEST_RECORD).decode("utf-8", "replace")
-            except Refused:
+            except Refused as problem:
+                found.append(Request(student, "", "", f"{problem} Look at it yourself.", asked))
                 continue
-            asked = datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(tzinfo=None)
-            found += [
-                Request(folder.parent.name, *_find_cell(about, cells), words, asked)
+            found += _fold(
+                Request(student, *_find_cell(about, cells), words, asked)
                 for about, words in _split(text)
-            ]
+            )
     return found
+
+
+def _fold(requests: Iterable[Request]) -> list[Request]:
+    """Make one request of all that a student says about the same cell."""
+    words: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], Request] = {}
+    for request in requests:
+        key = request.student, request.cell
+        words.setdefault(key, []).append(request.words)
+        so_far = found.get(key)
+        if so_far:
+            lines, asked = so_far.lines + request.lines, max(so_far.asked, request.asked)
+            request = replace(so_far, lines=lines, asked=asked)
+        found[key] = request
+    return [replace(request, words=" / ".join(words[key])) for key, request in found.items()]
 
 
 def _is_request(path: Path) -> bool:
@@ -82,12 +111,26 @@ def find_open(assignment: Assignment, gradebook: api.Gradebook) -> list[Request]
         given[student, cell] = max(moment, given.get((student, cell), moment))
     by_hand = _read_hand_marks(assignment, gradebook)
     gradebook.db.rollback()  # reading, too, opens a transaction
-    return [
+    return _fold(
         request
         for request in requests
         if given.get((request.student, request.cell), datetime.min) <= request.asked
         and not (request.cell.startswith("test_") and (request.student, request.cell) in by_hand)
-    ]
+    )
+
+
+def group_by_student(
+    requests: list[Request], assignment: str
+) -> list[tuple[str, list[tuple[Request, str]]]]:
+    """Return the desk's list: one entry per student, with a name where no answer in words is asked about.
+
+    Requests about answers come with the code that stands for the student, and without the name.
+    """
+    groups: dict[tuple[str, bool], list[tuple[Request, str]]] = {}
+    for request in requests:
+        code = find_code(request, assignment)
+        groups.setdefault((request.student, bool(code)), []).append((request, code))
+    return [("" if is_answer else student, found) for (student, is_answer), found in groups.items()]
 
 
 def _read_hand_marks(assignment: Assignment, gradebook: api.Gradebook) -> set[tuple[str, str]]:
@@ -117,8 +160,8 @@ def _split(text: str) -> list[tuple[str, str]]:
         elif line.strip():
             if not found:
                 found.append(["", ""])
-            found[-1][1] = f"{found[-1][1]} {line.strip()}".strip()
-    return [(about.strip(), words[:_LONGEST]) for about, words in found]
+            found[-1].append(line.strip())
+    return [(about.strip(), " ".join(words).strip()) for about, *words in found]
 
 
 def _name_cells(assignment: Assignment) -> dict[str, tuple[str, str]]:

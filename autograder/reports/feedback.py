@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from nbconvert.exporters import HTMLExporter
@@ -17,6 +18,7 @@ from traitlets.config import Config
 
 from autograder.blueprint import load_blueprint
 from autograder.classroom.gradebook import ClassGradebook
+from autograder.classroom.staleness import Stale, find_stale
 from autograder.course import Assignment, CourseError, load_assignment
 from autograder.grading.sanitize import sanitize_output
 from autograder.marking.questions import name_answer
@@ -81,6 +83,7 @@ class WriteFeedback(NbGraderPreprocessor):
         sums = explain_grade(assignment, grade)
         with Gradebook(names["db_url"]) as gradebook:
             lines = list(_describe(nb, blueprint, names, gradebook))
+            lines = _mark_stale(assignment, lines, names)
             made_from = fingerprint_student(gradebook, assignment, names["student"], sums)
         title = assignment.find_notebook(names["notebook"]).title
         late = _find_late(grade, names)
@@ -142,28 +145,48 @@ def _describe_check(slot, grade: Grade, found: dict | None) -> Line:
     return Line(slot.grade_id, slot.exercise, score, slot.points, sentence)
 
 
-_grades: dict[tuple, tuple[float, dict[str, GradeOfTrack]]] = {}  # worked out for a class at a time
+_classes: dict[tuple, tuple[float, dict[str, GradeOfTrack], list[Stale]]] = {}
 
 
 def find_grade(assignment: Assignment, student: str) -> GradeOfTrack | None:
     """Return a student's grade on their track; None while nobody has said who is on which."""
+    return _look_at_class(assignment)[0].get(student)
+
+
+def _look_at_class(assignment: Assignment) -> tuple[dict[str, GradeOfTrack], list[Stale]]:
+    """Return a class's grades, and which scores are out of date; worked out for all at a time."""
     key = assignment.grading, assignment.name
-    made, found = _grades.get(key, (float("-inf"), {}))
+    made, *_ = _classes.get(key, (float("-inf"),))
     if time.monotonic() - made > _FRESH:
         try:
-            grades, _ = work_out_grades(assignment)
+            grades, _ = work_out_grades(assignment, stale_ok=True)
             found = {grade.entry.student: grade for grade in grades}
+            stale = [entry for grade in grades for entry in grade.stale]
         except CourseError:
-            found = {}
-        _grades[key] = time.monotonic(), found
-    return found.get(student)
+            with ClassGradebook(assignment, preview=True) as gradebook:
+                found, stale = {}, find_stale(gradebook)
+        _classes[key] = time.monotonic(), found, stale
+    return _classes[key][1:]
+
+
+def _mark_stale(assignment: Assignment, lines: list[Line], names: dict) -> list[Line]:
+    """Say of each score that it is older than what it would be judged by today, where that is so."""
+    for entry in _look_at_class(assignment)[1]:
+        if (entry.student, entry.notebook) == (names["student"], names["notebook"]):
+            lines = [
+                replace(line, sentence=f"{line.sentence} ({entry.why})")
+                if line.cell in entry.points_were or not (entry.points_were or line.by_hand)
+                else line
+                for line in lines
+            ]
+    return lines
 
 
 def require_sums(assignment: Assignment) -> None:
     """Refuse to tell students sums that nobody can work out, and have them worked out anew."""
-    _grades.pop((assignment.grading, assignment.name), None)
+    _classes.pop((assignment.grading, assignment.name), None)
     roster = find_roster(assignment)
-    with ClassGradebook(assignment) as gradebook:
+    with ClassGradebook(assignment, preview=True) as gradebook:
         arrivals = find_arrivals(assignment, gradebook, roster)
     require_possible(arrivals, list(arrivals if roster is None else roster))
 
@@ -180,10 +203,8 @@ def _find_late(grade: GradeOfTrack | None, names: dict) -> float | None:
 
 def explain_grade(assignment: Assignment, grade: GradeOfTrack | None) -> list[str]:
     """Return how a student's total comes about on their track, with every penalty."""
-    if grade is None:
-        return []
-    lines = grade.explain()
-    if not grade.track:
+    lines = grade.explain() if grade else []
+    if not lines or not grade.track:
         return lines
     return [f"Track: {assignment.course.tracks[grade.track]['title']}", *lines]
 

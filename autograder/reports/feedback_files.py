@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -49,10 +49,10 @@ def clear_for_nbgrader(course: Course) -> None:
             clear_stale(assignment)
 
 
-def clear_stale(assignment: Assignment) -> list[str]:
+def clear_stale(assignment: Assignment, anyway: Container[str] = ()) -> list[str]:
     """Remove pages that no longer say what holds; return whose pages have to be made.
 
-    nbgrader makes a page only where there is none.
+    nbgrader makes a page only where there is none. Those of the students in `anyway` are made anew.
     """
     find_alembic()
     directory = CourseDirectory(config=load_nbgrader_config(assignment))
@@ -60,15 +60,15 @@ def clear_stale(assignment: Assignment) -> list[str]:
     students = [folder.parent.name for folder in graded if any(folder.glob("*.ipynb"))]
     if not students:
         return []
-    refresh_desk(assignment)
     require_sums(assignment)
+    refresh_desk(assignment)
     sums = {name: explain_grade(assignment, find_grade(assignment, name)) for name in students}
     stale = []
     with api.Gradebook(directory.db_url, directory.course_id) as gradebook:
         for student in students:
             pages = assignment.grading / "feedback" / student / assignment.name
             wanted = fingerprint_student(gradebook, assignment, student, sums[student])
-            if not _is_current(pages, assignment, student, wanted):
+            if student in anyway or not _is_current(pages, assignment, student, wanted):
                 shutil.rmtree(pages, ignore_errors=True)
                 stale.append(student)
     return stale

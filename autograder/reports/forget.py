@@ -12,6 +12,7 @@ from autograder.authoring.build import load_nbgrader_config
 from autograder.classroom.gradebook import find_alembic
 from autograder.classroom.history import find_place
 from autograder.classroom.migration import dropped_marks
+from autograder.classroom.snapshot import open_copy
 from autograder.course import Course, CourseError
 from autograder.intake.collected import Log
 from autograder.intake.moments import read_dates, write_dates
@@ -84,10 +85,11 @@ def _forget_in_gradebook(course: Course, student: str, really: bool) -> list[str
     if not course.grading.is_dir():
         return []
     find_alembic()
-    config = load_nbgrader_config(next(iter(course.assignments.values())))
-    directory = CourseDirectory(config=config)
+    first = next(iter(course.assignments.values()))
+    directory = CourseDirectory(config=load_nbgrader_config(first))
+    book = api.Gradebook(directory.db_url, directory.course_id) if really else open_copy(first)
     count = 0
-    with api.Gradebook(directory.db_url, directory.course_id) as gradebook:
+    with book as gradebook:
         there = inspect(gradebook.engine)
         for table in (tables.answers, tables.marks, tables.files, dropped_marks):
             if not there.has_table(table.name):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from autograder.classroom.accounts import Account, account_for
 from autograder.classroom.gradebook import ClassGradebook, Mark
+from autograder.classroom.staleness import Stale, require_fresh
 from autograder.course import Assignment, Course, CourseError
 from autograder.files import replace_file
 from autograder.intake.collected import Log
@@ -70,6 +71,7 @@ class Grade:
     waiting: int  # cells that wait for a person
     handed_in: bool
     not_gradable: dict[str, str] = field(default_factory=dict)  # notebook -> why
+    stale: list[Stale] = field(default_factory=list)  # scores that are older than today's rules
     arrival: Arrival | None = None
 
     @property
@@ -89,7 +91,7 @@ class Grade:
 
     def explain(self) -> list[str]:
         """Return the sum, line by line."""
-        if not self.handed_in and not self.not_gradable:
+        if not self.handed_in and not self.not_gradable and not self.stale:
             return [f"Nothing was handed in: 0 of {_number(self.out_of)}."]
         lines = []
         for part in self.parts:
@@ -119,15 +121,19 @@ class Grade:
         lines += [
             f"{name} cannot be graded as it is: {why}" for name, why in self.not_gradable.items()
         ]
+        lines += [entry.sentence for entry in self.stale]
         lines.append(f"Sum: {_number(self.total)} of {_number(self.out_of)}")
         return lines
 
 
 def work_out_grades(
-    assignment: Assignment, track: str | None = None
+    assignment: Assignment, track: str | None = None, stale_ok: bool = False
 ) -> tuple[list[Grade], list[str]]:
-    """Return everybody's grade, and what a person should know (unknown and missing students)."""
-    grades, notes = _work_out_all(assignment, track)
+    """Return everybody's grade, and what a person should know (unknown and missing students).
+
+    Scores that are older than today's points, tests and work are refused, or marked with `stale_ok`.
+    """
+    grades, notes = _work_out_all(assignment, track, stale_ok)
     if track is not None:
         grades = [grade for grade in grades if grade.track == track]
     listed = {grade.entry.student for grade in grades}
@@ -135,7 +141,7 @@ def work_out_grades(
 
 
 def _work_out_all(
-    assignment: Assignment, track: str | None
+    assignment: Assignment, track: str | None, stale_ok: bool
 ) -> tuple[list[Grade], list[tuple[str | None, str]]]:
     """Work out the grades of all tracks; `track` is that of whoever has none.
 
@@ -146,7 +152,8 @@ def _work_out_all(
             f"course.toml has no track {track!r} ({', '.join(assignment.course.tracks)})."
         )
     roster = find_roster(assignment)
-    with ClassGradebook(assignment) as gradebook:
+    with ClassGradebook(assignment, preview=True) as gradebook:
+        stale = require_fresh(gradebook, stale_ok)
         marks: dict[str, list[Mark]] = {}
         for mark in gradebook.read_marks():
             marks.setdefault(mark.student, []).append(mark)
@@ -165,7 +172,8 @@ def _work_out_all(
     grades = [
         _make_grade(assignment, entry, name, marks.get(entry.student, []), untouched,
                     arrivals.get(entry.student, Arrival(entry.student)), penalise,
-                    accounts.get(entry.student))
+                    accounts.get(entry.student),
+                    [found for found in stale if found.student == entry.student])
         for entry, name in people
     ]  # fmt: skip
     return grades, notes
@@ -266,7 +274,7 @@ class CourseGrade:
 
 
 def work_out_course(
-    course: Course, track: str | None = None
+    course: Course, track: str | None = None, stale_ok: bool = False
 ) -> tuple[list[CourseGrade], list[str]]:
     """Return everybody's total by the weights of course.toml, over what has been graded."""
     weights = {name: course.weights.get(name, 1) for name in course.assignments}
@@ -274,7 +282,8 @@ def work_out_course(
     notes: list[tuple[str | None, str]] = []
     for name, weight in list(weights.items()):
         # Which assignments count does not depend on whose total is wanted.
-        grades, told = _work_out_all(course.assignments[name], track) if weight else ([], [])
+        one = course.assignments[name]
+        grades, told = _work_out_all(one, track, stale_ok) if weight else ([], [])
         if not any(grade.handed_in for grade in grades):
             weights.pop(name)
             why = "nothing of it is graded yet" if weight else "it weighs nothing"
@@ -327,6 +336,7 @@ def _choose_people(
         (entry, entry.track or (track if entry.student in without else next(iter(tracks), "")))
         for entry in roster.values()
     ]
+    missing = missing if graded else []
     notes += [(name, f"{name} has handed in nothing, and gets 0.") for name in missing]
     return sorted(people, key=lambda pair: pair[0].student), notes
 
@@ -340,6 +350,7 @@ def _make_grade(
     arrival: Arrival,
     penalise,
     account: Account | None = None,
+    stale: list[Stale] | None = None,
 ) -> Grade:
     rules = assignment.find_rules(track)
     section_of = {
@@ -368,6 +379,7 @@ def _make_grade(
         waiting=sum(mark.waits and mark.max_score > 0 for mark in marks),
         handed_in=bool(marks),
         not_gradable=_find_not_gradable(account, marks),
+        stale=stale or [],
         arrival=arrival,
     )
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from nbgrader import api
-from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import inspect, select
 
-from autograder.authoring.build import load_nbgrader_config
 from autograder.classroom.accounts import account_for
 from autograder.classroom.gradebook import find_alembic
 from autograder.classroom.history import read_history
 from autograder.classroom.migration import read_dropped
+from autograder.classroom.snapshot import open_copy
 from autograder.course import Assignment, CourseError
 from autograder.intake.collected import Log
 from autograder.intake.moments import describe_moment, find_moments
@@ -48,7 +46,7 @@ def _tell(assignment: Assignment, student: str) -> list[str]:
     for request in read_requests(assignment):
         if request.student == student:
             moment = f"{request.asked:%Y-%m-%d %H:%M:%S} UTC"
-            events.append((moment, f"asked to look again at {request.label}: {request.words}"))
+            events.append((moment, f"asked to look again at {request.label}: {request.shown}"))
     events += _tell_marks(assignment, student)
     account = account_for(assignment).get(student)
     told = [f"{when or 'at an unknown time'}: {what}" for when, what in sorted(events)]
@@ -72,11 +70,8 @@ def _tell_grading(student: str, line: dict) -> list[tuple[str, str]]:
 
 def _tell_marks(assignment: Assignment, student: str) -> list[tuple[str, str]]:
     find_alembic()
-    if not assignment.grading.is_dir():
-        return []
-    directory = CourseDirectory(config=load_nbgrader_config(assignment))
     events = []
-    with api.Gradebook(directory.db_url, directory.course_id) as gradebook:
+    with open_copy(assignment) as gradebook:
         if inspect(gradebook.engine).has_table(tables.marks.name):
             m = tables.marks.c
             query = select(m.given, m.cell, m.score, m.marker, m.comment, m.undone).where(

@@ -16,9 +16,11 @@ import nbformat
 from autograder.blueprint import Blueprint, load_blueprints
 from autograder.classroom.accounts import account_for
 from autograder.classroom.gradebook import ClassGradebook, Mark
+from autograder.classroom.staleness import Stale, require_fresh
 from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
 from autograder.grading.grade import read_result
+from autograder.plain_text import clean_text
 from autograder.reports.examples import find_codes, make_anonymous
 from autograder.reports.lateness import Arrival, find_arrivals, require_possible
 from autograder.reports.similarity import Pair, Work, find_pairs, read_work
@@ -90,21 +92,50 @@ class ClassFacts:
     nothing_handed_in: list[str]
     isolation: list[str]
     arrivals: list[Arrival]
+    stale: list[Stale] = field(default_factory=list)
 
 
-def write_report(assignment: Assignment, path: Path, anonymous: bool = False) -> None:
-    """Write the page about the class, made from the gradebook and the graded notebooks."""
+def write_report(facts: ClassFacts, path: Path) -> None:
+    """Write the page about the class."""
     from autograder.reports.page import make_page
 
-    page = make_page(gather(assignment, path, anonymous))
-    replace_file(path.resolve(), page.encode())
+    replace_file(path.resolve(), make_page(facts).encode())
 
 
-def gather(assignment: Assignment, path: Path, anonymous: bool = False) -> ClassFacts:
-    """Read the gradebook and every graded notebook, once."""
+def summarise(facts: ClassFacts) -> list[str]:
+    """Say the most important things about the class in a few lines."""
+    lines = [f"{facts.title}: {len(facts.people)} students are graded."]
+    for name, most in facts.max_totals.items():
+        scores = [totals[name] for totals in facts.totals.values() if name in totals]
+        mean = f", {statistics.fmean(scores):.1f} of {most:g} automatic points" if scores else ""
+        lines.append(f"{name}: {len(scores)} handed in{mean}.")
+    waiting = sum(question.waiting for question in facts.questions)
+    if waiting:
+        lines.append(f"{waiting} answers wait for a person: python -m autograder mark.")
+    for what, names in (
+        ("handed in nothing", facts.nothing_handed_in),
+        ("not on the roster", facts.not_on_roster),
+    ):
+        told = "" if facts.anonymous else f" ({', '.join(names[:20])}{', ...' * (len(names) > 20)})"
+        if names:
+            lines.append(f"{what}: {len(names)}{told}")
+    lines += [f"cannot be graded: {student}: {why}" for student, why in facts.not_gradable]
+    lines += [
+        f"out of date: {facts.people[entry.student].label}: {entry.sentence}"
+        for entry in facts.stale
+        if entry.student in facts.people
+    ]
+    return [clean_text(line) for line in lines]
+
+
+def gather(
+    assignment: Assignment, path: Path, anonymous: bool = False, stale_ok: bool = False
+) -> ClassFacts:
+    """Read the gradebook and every graded notebook, once; `path` is where links lead from."""
     blueprints = load_blueprints(assignment)
     roster = find_roster(assignment)
-    with ClassGradebook(assignment) as gradebook:
+    with ClassGradebook(assignment, preview=True) as gradebook:
+        stale = require_fresh(gradebook, stale_ok)
         marks = gradebook.read_marks()
         arrivals = find_arrivals(assignment, gradebook, roster)
         graded = {
@@ -134,6 +165,10 @@ def gather(assignment: Assignment, path: Path, anonymous: bool = False) -> Class
     facts.pairs = find_pairs(works)
     facts.isolation = sorted(isolation - {""})
     _add_marks(facts, marks, set(facts.missing))
+    facts.stale = stale
+    for entry in stale:
+        if entry.student in graded:
+            facts.notes.append((entry.student, entry.notebook, "flag", entry.sentence))
     accounts = account_for(assignment)
     facts.not_gradable = [
         (account.student, account.sentence) for account in accounts.values() if account.troubles

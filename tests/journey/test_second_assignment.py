@@ -189,7 +189,7 @@ def test_an_assignment_is_added_by_adding_files_only(course_with_two, tmp_path):
         ["autograder", "grade", place / "1_halves.ipynb", other, "--json"],
         ["autograder", "grade", *small],
         ["autograder", "grades", "--unmarked-as-zero", *small, "--track", "graduate", "--explain"],
-        ["autograder", "report", *small],
+        ["autograder", "report", "--write", *small],
     )
     # By its name, and by its cells: both assignments have an exercise called main.
     results = [json.loads(line) for line in graded.splitlines()]

@@ -131,6 +131,9 @@ def test_a_term_from_the_roster_to_the_grades(term, tmp_path, monkeypatch):
         add_to_module(wrong, module, b"# wrong")
         run("grade", "--json")
     refused = run("grades", "--format", "moodle", expect=1)
+    assert "judged by an older hand-out or older tests" in refused.stderr
+    assert "What helps: python -m autograder regrade" in refused.stderr
+    refused = run("grades", "--format", "moodle", "--stale-ok", expect=1)
     assert "36 answers of ada, ben, cleo, dora not marked yet" in refused.stderr
     mark_everything(grading)
 

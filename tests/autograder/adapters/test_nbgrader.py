@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -358,3 +359,15 @@ def test_warnings_of_libraries_stay_out_of_the_terminal(tmp_path, blueprint):
         done = run_nbgrader("autograde", "attention", COURSE_GRADING=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert [str(one.message) for one in caught if "nbgrader" in one.filename] == []
+
+
+def test_an_export_of_all_marks_lands_where_git_does_not_look(graded, course_copy, tmp_path):
+    """`nbgrader export` would write grades.csv into the course's root; git ignores tables there, too."""
+    folder = shutil.copytree(graded[0], tmp_path / "grading", symlinks=True)
+    done = run_nbgrader("export", cwd=course_copy, COURSE_GRADING=str(folder))
+    assert done.returncode == 0, done.stderr
+    assert "ada" in (folder / "grades.csv").read_text("utf-8")
+    assert not list(course_copy.glob("*.csv"))
+    for name in ("grades.csv", "mine.csv", "downloaded/attention/archive/x.zip"):
+        told = subprocess.run(["git", "check-ignore", name], cwd=ROOT, capture_output=True)
+        assert told.returncode == 0, name

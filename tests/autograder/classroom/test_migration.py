@@ -6,6 +6,7 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.classroom.gradebook import Mark
 from tests.conftest import run_autograder, run_nbgrader
 
 NOTEBOOK = "1_query_crafting"
@@ -74,23 +75,47 @@ def test_a_dropped_answer_keeps_its_mark_and_brings_it_back(term):
     shutil.copytree(term[0] / "source", term[0] / "source-was")
     shutil.copytree(term[0] / "release", term[0] / "release-was")
     drop(term[0], "answer_1_2_3")
-    done = run("report", term)
+    done = run("grade", term)
     assert done.returncode == 0, done.stderr
     assert "answer_1_2_3 (2 points) is no longer part of 1_query_crafting" in done.stderr
     assert "dropped_mark" in done.stderr
     gone = {key for key in before if key[2] == "answer_1_2_3"}
     assert len(gone) == 4
     assert read_marks(term[1]) == {key: before[key] for key in before.keys() - gone}
-    assert "no longer" not in run("report", term).stderr, "said once"
+    assert "no longer" not in run("grade", term).stderr, "said once"
     for step in ("source", "release"):
         shutil.rmtree(term[0] / step)
         (term[0] / f"{step}-was").rename(term[0] / step)
-    done = run("report", term)
+    done = run("grade", term)
     assert "1 mark by hand for answer_1_2_3" in done.stderr
     assert read_marks(term[1])["ada", NOTEBOOK, "answer_1_2_3"] == (None, 1.5, 2.0, False)
     with open_gradebook(term[1]) as gradebook:
         comment = gradebook.find_comment("answer_1_2_3", NOTEBOOK, "attention", "ada")
         assert comment.manual_comment == "Nearly."
+
+
+def test_what_comes_back_with_fewer_points_is_looked_at_again(term):
+    """The mark is as it was given, waits for a person, and counts no more than there is now."""
+    for step in ("source", "release"):
+        shutil.copytree(term[0] / step, term[0] / f"{step}-was")
+    drop(term[0], "answer_1_2_3")
+    run("grade", term)
+    for step in ("source", "release"):
+        shutil.rmtree(term[0] / step)
+        (term[0] / f"{step}-was").rename(term[0] / step)
+
+    def weigh(cell):
+        if name_of(cell) == "answer_1_2_3":
+            cell.metadata.nbgrader["points"] = 1
+
+    change(term[0], weigh)
+    done = run("grade", term)
+    assert (
+        "back from the table dropped_mark, but more than it is worth now is to be looked at"
+        in done.stderr
+    )
+    assert read_marks(term[1])["ada", NOTEBOOK, "answer_1_2_3"] == (None, 1.5, 1.0, True)
+    assert Mark("ada", NOTEBOOK, "c", 1.0, None, 1.5, None, True, True).score == 1.0
 
 
 def test_new_dropped_and_reweighted_cells_go_through_grading(term):
@@ -151,8 +176,7 @@ def test_a_notebook_can_be_dropped_and_another_added(term):
     toml = (root / "course.toml").read_text("utf-8")
     kept = [line for line in toml.splitlines() if not line.startswith("sections.attention")]
     (root / "course.toml").write_text("\n".join(kept), "utf-8")
-    done = run("report", term)
-    assert done.returncode == 0, done.stderr
+    done = run("grade", term)
     assert "The notebook 1_query_crafting is no longer part of attention" in done.stderr
     marks = read_marks(grading)
     assert {key[1] for key in marks} == {"2_attention_from_scratch", "3_finetune_roberta"}
@@ -160,6 +184,6 @@ def test_a_notebook_can_be_dropped_and_another_added(term):
     assert "KeyError" not in done.stderr + done.stdout
     assert (grading / "dropped" / "ada" / "attention" / f"{NOTEBOOK}.ipynb").is_file()
     path.write_text("[[notebooks]]".join([head, first, *others]), "utf-8")
-    done = run("report", term)
+    done = run("grade", term)
     assert "The notebook 1_query_crafting is new in attention." in done.stderr
     assert read_marks(grading)["ada", NOTEBOOK, "answer_1_2_3"][1] == 1.5

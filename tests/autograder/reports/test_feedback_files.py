@@ -9,7 +9,7 @@ import zipfile
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.reports.feedback import _grades
+from autograder.reports.feedback import _classes
 from tests.conftest import FULL, run_autograder, run_nbgrader
 
 NOTEBOOK = "1_query_crafting"
@@ -24,7 +24,7 @@ def folder(graded, tmp_path_factory):
         "student,name,track,email\nada,Ada Lund,graduate,ada@example.org\n"
         "ben,Ben Weiss,undergraduate,\nchloe,Chloe K,graduate,c@x.org\ndmitri,D M,graduate,\n"
     )
-    (folder / "collected").mkdir()
+    (folder / "collected").mkdir(exist_ok=True)
     tickets = {"ada": "Ada Lund_5001_assignsubmission_file", "ben": "weissben_102_7002"}
     entries = {who: {"work.ipynb": {"time": "", "ticket": t}} for who, t in tickets.items()}
     (folder / "collected" / "attention.json").write_text(json.dumps(entries))
@@ -123,7 +123,7 @@ def test_what_being_late_costs_is_worked_out_after_marking(graded, course_copy, 
         text = (folder / "feedback/ada/attention" / f"{NOTEBOOK}.txt").read_text("utf-8")
         assert f"{FULL + points:g} points are taken off the total because it came late" in text
         assert f"-{FULL + points:g} for 24.0 hours late" in text
-        _grades.clear()  # another command is another process
+        _classes.clear()  # another command is another process
 
 
 def test_an_output_that_is_a_folder_is_a_sentence(folder, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.marking.desk import Desk, Judgement
-from autograder.marking.requests import FILE, find_code, find_open
+from autograder.marking.requests import FILE, find_code, find_open, group_by_student
 from tests.autograder.classroom.classes import grading_into
 from tests.conftest import FULL, ROOT, run_autograder
 
@@ -114,3 +114,35 @@ def test_a_reader_who_has_seen_enough_is_no_error(folder):
     writer.stdout.close()
     assert writer.wait(60) == 141
     assert writer.stderr.read() == b""
+
+
+def test_a_file_full_of_requests_is_one_entry_of_its_student(folder):
+    place = folder / "submitted" / "ben" / "attention"
+    lines = [f"1.2.3: reason {number}" for number in range(3000)]
+    lines += ["1.2.1: " + "w" * 9000, "q_select_first: mine", "whatever: hello", "1.2.3 again"]
+    (place / FILE).write_text("\n".join(lines))
+    (folder / "submitted" / "ada" / "attention" / FILE).write_text("1.2.3: me too\n")
+    with (place / "regrade_request-2.txt").open("wb") as file:
+        file.truncate(5 * 2**20)
+    with grading_into(folder) as assignment:
+        desk = Desk(assignment)
+        try:
+            desk.refresh(at_least=0)
+            asked = find_open(assignment, desk.gradebook)
+        finally:
+            desk.close()
+    grouped = group_by_student(asked, assignment.name)
+    assert sorted(
+        (who, sorted((r.label, r.lines) for r, _ in found)) for who, found in grouped
+    ) == [
+        ("", [("Answer 1.2.1", 1), ("Answer 1.2.3", 3000)]),
+        ("", [("Answer 1.2.3", 1)]),
+        ("ben", [("q_select_first", 1), ("something in the notebooks", 2)]),
+    ]
+    words = {request.label: request.shown for request in asked if request.student == "ben"}
+    assert words["Answer 1.2.3"].startswith("reason 0 / reason 1 / ")
+    assert "8000 more characters in the student's regrade_request.txt" in words["Answer 1.2.1"]
+    assert "regrade_request-2.txt is larger than 4 MB" in words["something in the notebooks"]
+    assert sum(map(len, words.values())) < 5000
+    done = run_autograder("history", "ben", COURSE_GRADING=str(folder))
+    assert len(done.stdout) < 10_000

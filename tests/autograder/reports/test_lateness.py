@@ -170,7 +170,7 @@ def test_the_report_and_the_grades_say_it(graded, tmp_path):
         "ada": {"a.zip": NO_TIME | {"time": "2025-01-01 10:00:00 UTC", "says": "system"}},
         "ben": {"b.ipynb": NO_TIME | {"late": True, "hint": {"manifest": "2025-01-01 10:00:00 UTC"}}},
     })  # fmt: skip
-    run_autograder("report", COURSE_GRADING=str(folder))
+    run_autograder("report", "--write", COURSE_GRADING=str(folder))
     page = (folder / "report.html").read_text("utf-8")
     assert "2025-01-01 10:00:00 UTC</td>" in page and "the learning platform</td>" in page
     assert "Of 3 students nobody says when" in page and "calls 1 of them late" in page

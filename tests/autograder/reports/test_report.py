@@ -60,7 +60,7 @@ def _write(folder, student, notebook):
 
 @pytest.fixture(scope="module")
 def page(folder):
-    done = run_autograder("report", COURSE_GRADING=str(folder))
+    done = run_autograder("report", "--write", COURSE_GRADING=str(folder))
     assert done.returncode == 0, done.stderr
     return (folder / "report.html").read_text("utf-8")
 
