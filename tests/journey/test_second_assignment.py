@@ -188,7 +188,16 @@ def test_an_assignment_is_added_by_adding_files_only(course_with_two, tmp_path):
         run,
         ["autograder", "grade", place / "1_halves.ipynb", other, "--json"],
         ["autograder", "grade", *small],
-        ["autograder", "grades", "--unmarked-as-zero", *small, "--track", "graduate", "--explain"],
+        [
+            "autograder",
+            "grades",
+            "--unmarked-as-zero",
+            *small,
+            "--track",
+            "graduate",
+            "--format",
+            "csv",
+        ],
         ["autograder", "report", "--write", *small],
     )
     # By its name, and by its cells: both assignments have an exercise called main.
