@@ -110,12 +110,13 @@ def test_what_being_late_costs_is_worked_out_after_marking(graded, course_copy, 
     shutil.copytree(graded[0], folder)
     (folder / "roster.csv").write_text("student,track\nada,graduate\n")
     toml = course_copy / "course.toml"
-    due = "[hand_in]\ndue.attention = 2029-12-31T10:00:00Z\n\n[weights]"
+    due = "[hand_in]\ndue.attention = 2024-12-31T10:00:00Z\n\n[weights]"
     toml.write_text(toml.read_text("utf-8").replace("[weights]", due), "utf-8")
     with open(course_copy / "nbgrader_config.py", "a", encoding="utf-8") as config:
         config.write("\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
     facts = {"cwd": course_copy, "COURSE_GRADING": str(folder)}
     run_autograder("grade", "--student", "ada", "--force", **facts)
+    run_autograder("date", "ada", "2025-01-01 10:00 UTC", **facts)
     for points in (1.5, 2.0):
         mark(folder, "ada", points)
         done = run_autograder("feedback", **facts)
@@ -124,6 +125,11 @@ def test_what_being_late_costs_is_worked_out_after_marking(graded, course_copy, 
         assert f"{FULL + points:g} points are taken off the total because it came late" in text
         assert f"-{FULL + points:g} for 24.0 hours late" in text
         _classes.clear()  # another command is another process
+    run_autograder("date", "ada", "2024-12-30 10:00 UTC", **facts)
+    assert "Pages of 1 students" in run_autograder("feedback", **facts).stdout
+    text = (folder / "feedback/ada/attention" / f"{NOTEBOOK}.txt").read_text("utf-8")
+    assert "taken off" not in text, "a date holds at once, without grading again"
+    assert "Pages of 0 students" in run_autograder("feedback", **facts).stdout
 
 
 def test_an_output_that_is_a_folder_is_a_sentence(folder, tmp_path):
