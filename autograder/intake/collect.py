@@ -42,7 +42,7 @@ from autograder.roster import find_roster
 from autograder.terminal import track
 
 PROPOSALS = "proposals.csv"  # below grading/collected/: what fits one student loosely
-_KEPT = "assign.csv"  # there too: what an instructor said
+KEPT = "assign.csv"  # there too: what an instructor said
 _LONGEST = 180  # bytes of a file's name; some more are added to it on the way
 _CHUNK = 2**20
 _PACKING = timedelta(minutes=15)  # times of files that lie closer together are those of the packing
@@ -104,7 +104,7 @@ def collect(
         if not path.exists():
             raise CourseError(f"{path} does not exist.")
     matcher = Matcher(roster)
-    assigned = Assigned(assignment.grading / "collected" / _KEPT, roster, given)
+    assigned = Assigned(assignment.grading / "collected" / KEPT, roster, given)
     done = Collected(problems=list(assigned.problems))
     with contextlib.ExitStack() as stack:
         sheet = _read_worksheets(downloads, done)

@@ -294,6 +294,15 @@ def _read_lines(path: Path) -> dict[str, str]:
     return found
 
 
+def drop_lines(path: Path, student: str, really: bool) -> int:
+    """Take a student's lines out of a table of such lines; return how many there are."""
+    lines = _read_lines(path) if path.is_file() else {}
+    others = {work: who for work, who in lines.items() if who != student}
+    if really and len(others) < len(lines):
+        write_lines(path, others)
+    return len(lines) - len(others)
+
+
 def write_lines(path: Path, lines: dict[str, str]) -> None:
     """Write a table of such lines."""
     text = io.StringIO()

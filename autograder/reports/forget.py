@@ -14,7 +14,9 @@ from autograder.classroom.history import find_place
 from autograder.classroom.migration import dropped_marks
 from autograder.classroom.snapshot import open_copy
 from autograder.course import Course, CourseError
+from autograder.intake.collect import KEPT, PROPOSALS
 from autograder.intake.collected import Log
+from autograder.intake.matching import drop_lines
 from autograder.intake.moments import read_dates, write_dates
 from autograder.marking import tables
 from autograder.roster import find_roster, remove_from_roster
@@ -61,6 +63,10 @@ def _forget_collected(course: Course, student: str, really: bool) -> list[str]:
                 told.append(f"what {log.path} says about {student}")
                 if really:
                     log.write()
+    for name in (KEPT, PROPOSALS):
+        table = course.grading / "collected" / name
+        if count := drop_lines(table, student, really):
+            told.append(f"{count} lines in {table}")
     return told
 
 

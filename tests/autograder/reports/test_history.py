@@ -83,14 +83,17 @@ def test_forgetting_leaves_nothing(folder):
     elsewhere = folder / "collected" / "attention-gradescope.json"
     elsewhere.parent.mkdir(exist_ok=True)
     elsewhere.write_text('{"ada": {"score": 1, "time": "", "submission": "s"}}')
+    lines = folder / "collected" / "assign.csv"
+    lines.write_text("work,student\nx.ipynb,ada\ny.ipynb,ben\n")
     said = run_autograder("forget", "ada", COURSE_GRADING=str(folder))
+    assert "1 lines in" in said.stdout and "ada" in lines.read_text()
     assert "\ndeleted:" not in said.stdout and "would be deleted: " in said.stdout
     assert "Nothing was deleted" in said.stdout and (folder / "submitted" / "ada").is_dir()
     done = run_autograder("forget", "ada", "--yes", COURSE_GRADING=str(folder))
     assert done.returncode == 0, done.stderr
     left = [path for path in folder.rglob("*") if "ada" in path.parts or path.stem == "ada"]
     assert left == [] and "ada" not in (folder / "roster.csv").read_text()
-    assert elsewhere.read_text() == "{}"
+    assert elsewhere.read_text() == "{}" and lines.read_text() == "work,student\ny.ipynb,ben\n"
     with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", "attention-course") as gradebook:
         with pytest.raises(MissingEntry):
             gradebook.find_student("ada")
