@@ -133,8 +133,7 @@ def settle(folder: Path, kit: Kit, strays: list[Path] | None = None) -> Settled:
         )
     record = _read_record(folder)
     if strays is None:
-        beside = [folder.parent / name for name in record["strays"]]
-        strays = [path for path in beside if path.exists() and not path.is_symlink()]
+        strays = find_strays(folder, record)
     if strays:
         folder.mkdir(exist_ok=True)
     made = {name: digest for name, digest in record["made"].items() if _is(folder, name, digest)}
@@ -172,6 +171,12 @@ def settle(folder: Path, kit: Kit, strays: list[Path] | None = None) -> Settled:
     else:
         (folder / RECORD).unlink(missing_ok=True)
     return _describe(folder, notebooks, problems)
+
+
+def find_strays(folder: Path, record: dict | None = None) -> list[Path]:
+    """Return what lay beside a folder and belonged to it when it was settled last."""
+    beside = [folder.parent / name for name in (record or _read_record(folder))["strays"]]
+    return [path for path in beside if path.exists() and not path.is_symlink()]
 
 
 def find_counting(folder: Path, kit: Kit) -> list[Path]:
