@@ -28,6 +28,7 @@ from autograder.grading.canary import prove
 from autograder.grading.secret import draw_seed
 from autograder.intake.arrivals import Settled, find_students, settle
 from autograder.intake.gather import Kit
+from autograder.intake.writeups import find_beside, find_elsewhere, flag_writeups
 from autograder.kernel import nursery
 from autograder.kernel.workfolder import fill_folder
 from autograder.plain_text import clean_text, clean_words
@@ -191,7 +192,8 @@ class _Run:
 
     def _find_others(self, folder: Path) -> list[Path]:
         ignored = [*self.gradebook.directory.ignore, "*.ipynb"]
-        return [Path(name) for name in find_all_files(str(folder), ignored)]
+        others = [Path(name) for name in find_all_files(str(folder), ignored)]
+        return others + find_beside(folder)
 
     def _recorded_scores(self) -> dict[tuple[str, str], dict[str, float | None]]:
         scores: dict = {}
@@ -243,6 +245,7 @@ class _Run:
         folder, flags = self.gradebook.place_files(unit.student)
         restored = self.settled[unit.student].restore(blueprint)
         restored.flags += flags
+        flag_writeups(restored, blueprint, find_elsewhere(self.assignment, unit.student))
         return Task(
             student=unit.student,
             restored=restored,

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
+from autograder.blueprint import Blueprint
 from autograder.budgets import LARGEST_FILE, LARGEST_RECORD
 from autograder.course import Assignment
 from autograder.intake.arrivals import find_strays
 from autograder.intake.gather import MANIFEST
 from autograder.intake.read import Unreadable
+from autograder.intake.restore import Restored
 from autograder.intake.unzip import open_zip
 from autograder.opener import Refused, describe_size, is_plain, read_plain, walk
 from autograder.plain_text import clean_text, one_line
@@ -39,6 +41,13 @@ class WriteUp:
     same_answers: bool  # `course_utils submit` printed it: its answers are those of the notebooks
     path: Path  # the file itself, or the zip that it lies in
     member: str = ""  # its name in that zip
+    checksum: int = 0  # of its content
+
+    @property
+    def key(self) -> str:
+        """Stands for this very content in addresses and tables."""
+        words = f"{self.kind}|{self.size}|{self.checksum}"
+        return hashlib.sha256(words.encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
         return f"{self.label} ({describe_size(self.size)})"
@@ -63,10 +72,10 @@ def find_writeups(
     found: dict[tuple[int, int], WriteUp] = {}
     for root in (place, *strays):
         prefix = "" if root == place else "../"
-        for checksum, writeup in _look_through(root, prefix, frozenset(ours)):
-            known = found.get((writeup.size, checksum))
+        for writeup in _look_through(root, prefix, frozenset(ours)):
+            known = found.get((writeup.size, writeup.checksum))
             if known is None or (writeup.same_answers and not known.same_answers):
-                found[writeup.size, checksum] = writeup
+                found[writeup.size, writeup.checksum] = writeup
     return sorted(found.values(), key=lambda writeup: writeup.label)
 
 
@@ -76,9 +85,19 @@ def find_handed_in(assignment: Assignment, student: str) -> list[WriteUp]:
     home = folder.parent
     if home.is_symlink() or not home.is_dir():
         return []
-    strays = {*find_strays(folder), *(path for path in home.iterdir() if _is_writeup(path))}
-    ours = {path.name for path in walk(assignment.release)} | set(assignment.files)
-    return find_writeups(folder, sorted(strays), ours)
+    strays = {*find_strays(folder), *find_beside(folder)}
+    return find_writeups(folder, sorted(strays), name_ours(assignment))
+
+
+def find_beside(folder: Path) -> list[Path]:
+    """Return write-ups that lie beside an assignment's folder, in the student's own."""
+    home = folder.parent
+    return sorted(path for path in home.iterdir() if _is_writeup(path) and is_plain(path))
+
+
+def name_ours(assignment: Assignment) -> set[str]:
+    """Return the names of files that the course hands out or asks for beside the notebooks."""
+    return {path.name for path in walk(assignment.release)} | set(assignment.files)
 
 
 def find_elsewhere(assignment: Assignment, student: str) -> list[WriteUp]:
@@ -86,11 +105,29 @@ def find_elsewhere(assignment: Assignment, student: str) -> list[WriteUp]:
     return [found for found in find_handed_in(assignment, student) if not found.same_answers]
 
 
+def flag_writeups(restored: Restored, blueprint: Blueprint, found: list[WriteUp]) -> None:
+    """Say of a notebook with untouched answers that they may stand in a write-up."""
+    answers = [slot for slot in blueprint.slots if slot.role == "answer" and slot.points > 0]
+    texts = {
+        cell.metadata.get("nbgrader", {}).get("grade_id"): cell.source.split()
+        for cell in restored.notebook.cells
+    }
+    untouched = [
+        slot for slot in answers if texts.get(slot.grade_id) in (slot.release.source.split(), [])
+    ]
+    elsewhere = [str(writeup) for writeup in found if not writeup.same_answers]
+    if untouched and elsewhere:
+        more = f" and {len(elsewhere) - 3} more" if len(elsewhere) > 3 else ""
+        restored.flags.append(
+            f"{len(untouched)} of {len(answers)} answers are untouched here, and there is "
+            f"{', '.join(elsewhere[:3])}{more}: they may be elsewhere, and wait for a person"
+        )
+
+
 # ------------------------------------------------------------------------------------ looking
 
 
-def _look_through(root: Path, prefix: str, ours: frozenset[str]) -> Iterator[tuple[int, WriteUp]]:
-    """Yield write-ups and checksums of what they hold."""
+def _look_through(root: Path, prefix: str, ours: frozenset[str]) -> Iterator[WriteUp]:
     if root.is_symlink():
         return
     whole = root.is_dir()
@@ -106,12 +143,12 @@ def _look_through(root: Path, prefix: str, ours: frozenset[str]) -> Iterator[tup
                 record = read_plain(path.parent / MANIFEST, LARGEST_RECORD) \
                     if is_plain(path.parent / MANIFEST) else b""  # fmt: skip
                 same = _is_printed(path.name, content, record)
-                yield crc32(content), WriteUp(label, kind, size, same, path)
+                yield WriteUp(label, kind, size, same, path, checksum=crc32(content))
         except (Refused, Unreadable, OSError):
             continue
 
 
-def _look_into_zip(path: Path, label: str, ours: frozenset[str]) -> Iterator[tuple[int, WriteUp]]:
+def _look_into_zip(path: Path, label: str, ours: frozenset[str]) -> Iterator[WriteUp]:
     with open_zip(path) as (archive, members):
         record = b""
         for member, place in members.items():
@@ -126,8 +163,7 @@ def _look_into_zip(path: Path, label: str, ours: frozenset[str]) -> Iterator[tup
                 same = _is_printed(place.as_posix(), content, record)
             name = one_line(f"{label}: {place}", 200)
             kind = KINDS[place.suffix.lower()]
-            found = WriteUp(name, kind, member.file_size, same, path, member.filename)
-            yield member.CRC, found
+            yield WriteUp(name, kind, member.file_size, same, path, member.filename, member.CRC)
 
 
 def _is_writeup(path) -> bool:
