@@ -177,6 +177,11 @@ class _Run:
         if not settled.notes:
             self._fail(student, None, f"{student} handed in no notebook (.ipynb).")
             return []
+        said = " ".join(settled.problems)
+        for name in names:
+            trouble = settled.notes.get(name, {}).get("trouble", "")
+            if trouble and trouble != said:  # it counts for nothing, and not as 0
+                self._fail(student, name, trouble)
         self.settled[student] = settled
         others = self._find_others(folder)
         found = {
@@ -245,6 +250,10 @@ class _Run:
         folder, flags = self.gradebook.place_files(unit.student)
         restored = self.settled[unit.student].restore(blueprint)
         restored.flags += flags
+        if restored.trouble and "trouble" not in self.settled[unit.student].notes.get(
+            unit.notebook, {}
+        ):
+            self._fail(unit.student, unit.notebook, restored.trouble)
         flag_writeups(restored, blueprint, find_elsewhere(self.assignment, unit.student))
         return Task(
             student=unit.student,

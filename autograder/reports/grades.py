@@ -17,6 +17,7 @@ from autograder.classroom.gradebook import ClassGradebook, Mark, Submission
 from autograder.course import Assignment, Course, CourseError
 from autograder.files import replace_file
 from autograder.intake.collected import Log
+from autograder.intake.writeups import find_elsewhere
 from autograder.reports.lateness import find_arrivals, say_lateness
 from autograder.roster import Entry, compare, find_roster, find_without_track
 
@@ -58,6 +59,7 @@ class Grade:
     waiting: int  # cells that wait for a person
     handed_in: bool
     not_gradable: dict[str, str] = field(default_factory=dict)  # notebook -> why
+    elsewhere: str = ""  # files in which answers that wait may stand
 
     @property
     def total(self) -> float:
@@ -96,6 +98,8 @@ class Grade:
                 else f"{self.waiting} answers still wait"
             )
             lines.append(f"{what} for a person and count{'s' * (self.waiting == 1)} 0 until then")
+        if self.waiting and self.elsewhere:
+            lines.append(f"answers that wait may be elsewhere, in {self.elsewhere}")
         lines += [
             f"{name} cannot be graded as it is: {why}" for name, why in self.not_gradable.items()
         ]
@@ -134,6 +138,14 @@ def work_out_grades(
                     submissions.get(entry.student), penalise, accounts.get(entry.student))
         for entry, name in people
     ]  # fmt: skip
+    for grade in grades:
+        if grade.waiting:
+            found = find_elsewhere(assignment, grade.entry.student)
+            grade.elsewhere = ", ".join(map(str, found))
+        if grade.elsewhere:
+            notes.append(
+                f"{grade.entry.student}: answers wait, and may be elsewhere: {grade.elsewhere}."
+            )
     return grades, notes
 
 

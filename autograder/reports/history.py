@@ -13,6 +13,7 @@ from autograder.classroom.history import read_history
 from autograder.classroom.migration import read_dropped
 from autograder.course import Assignment, CourseError
 from autograder.intake.collected import Log
+from autograder.intake.writeups import find_handed_in
 from autograder.marking import tables
 from autograder.marking.requests import read_requests
 
@@ -48,6 +49,9 @@ def _tell(assignment: Assignment, student: str) -> list[str]:
     events += _tell_marks(assignment, student)
     account = account_for(assignment).get(student)
     told = [f"{when or 'at an unknown time'}: {what}" for when, what in sorted(events)]
+    found = find_handed_in(assignment, student)
+    if found:
+        told.append(f"now: beside the notebooks there is {', '.join(map(str, found))}")
     if account and account.troubles:
         told.append(f"now: cannot be graded as it is. {account.sentence}")
     return told
