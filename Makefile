@@ -40,6 +40,7 @@ SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder --max-worker-restar
 test: .venv/.ready    ## lint, check what is built, run all tests a contributor needs
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
+	@$(PY) -m deptry . && cd course_utils && ../$(PY) -m deptry .
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "not soak and not landing"
 
 landing: .venv/.ready ## whole notebooks, the second assignment, the demo: what a change passes beside `make test`

@@ -63,6 +63,7 @@ c.Autograde.autograde_preprocessors = [
     "autograder.adapters.nbgrader_plugin.JudgedExecute",
     "nbgrader.preprocessors.LimitOutput",
     "nbgrader.preprocessors.SaveAutoGrades",
+    "autograder.classroom.elsewhere.WaitForAPerson",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]

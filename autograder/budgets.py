@@ -49,3 +49,11 @@ LARGEST_MESSAGE = 16 * MB  # bytes
 JUDGE_SECONDS = 30  # of the processor, for one reply
 JUDGE_WAIT = 300  # seconds on a busy machine, after which a judge is given up
 JUDGE_MEMORY = 2 * GB  # beyond what a judge is born with
+
+# --------------------------------------------------------- what showing a write-up on the desk takes
+DRAW_SECONDS = 10  # of the processor, for one page, one picture or one text
+DRAW_MEMORY = 1 * GB
+MOST_PAGES = 100  # of a PDF that is opened
+MOST_PIXELS = 4_000_000  # of a page or picture as it is shown
+MOST_PIXELS_READ = 60_000_000  # of a picture as it was handed in
+LONGEST_DOCUMENT = 100_000  # characters of a .docx

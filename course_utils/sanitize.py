@@ -23,6 +23,7 @@ _ATTRIBUTES = {
     "details": {"open"},
 }
 _STYLES = {"color", "font-weight", "margin", "max-width", "text-align", "width"}
+_FETCHING = re.compile(r"(?i)url|image|[\\@]|/\*")  # in a style: what loads, or hides that it does
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*")
 
 
@@ -47,6 +48,8 @@ def _filter(tag: str, name: str, value: str) -> str | None:
     """Return what an attribute may say, or None when it has to go."""
     if name == "src":
         return value if len(value) <= LARGEST_IMAGE and _PICTURE.fullmatch(value) else None
+    if name == "style" and _FETCHING.search(value):
+        return None
     if name in ("colspan", "rowspan", "start"):
         return value if value.isdigit() and len(value) < 4 else None
     return value

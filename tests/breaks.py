@@ -59,6 +59,12 @@ LATENESS = "autograder/reports/lateness.py"
 MOMENTS = "autograder/intake/moments.py"
 MIGRATION = "autograder/classroom/migration.py"
 FEEDBACK = "autograder/reports/feedback.py"
+WRITEUPS = "autograder/intake/writeups.py"
+READING = "autograder/marking/reading.py"
+RENDER = "autograder/marking/render.py"
+DRAWING = "autograder/kernel/drawing.py"
+BOUNDED = "course_utils/bounded.py"
+SANITIZE = "autograder/grading/sanitize.py"
 SIMILARITY = "autograder/reports/similarity.py"
 
 # Who should notice what is wrong in a module, below tests/autograder.
@@ -107,6 +113,12 @@ GUARDS = {
     MIGRATION: "reports/test_class_by_hand.py",
     FEEDBACK: "reports/test_feedback_files.py",
     SIMILARITY: "reports/test_report.py",
+    WRITEUPS: "intake/test_writeups.py",
+    READING: "marking/test_elsewhere.py",
+    RENDER: "marking/test_render.py",
+    DRAWING: "marking/test_documents.py",
+    BOUNDED: "../course_utils/test_bounded.py",
+    SANITIZE: "../attacks/test_pages.py",
 }
 # The tests of each room, the quick ones first.
 TESTS = {
@@ -121,6 +133,8 @@ TESTS = {
               "grading/test_borrowed.py",
               "exercises/test_attention_from_scratch.py", "exercises/test_finetune_roberta.py", "../attacks/test_pages.py",
               "grading/test_grade.py", "exercises/test_attention_graded.py"),
+    "marking": ("marking/test_documents.py", "marking/test_elsewhere.py", "marking/test_render.py",
+                "marking/test_desk.py"),
     "kernel": ("kernel/test_wire.py", "kernel/test_session.py", "kernel/test_nursery.py",
                "kernel/test_budgets.py", "../attacks/test_attacks.py"),
 }  # fmt: skip
@@ -135,6 +149,18 @@ class Break:
 
 
 BREAKS = [
+    Break("intake", WRITEUPS, 'Path(name).stem == "write-up" and listed ==', "listed and listed !="),
+    Break("intake", WRITEUPS, "    if root.is_symlink():\n        return\n", ""),
+    Break("marking", READING, 'if elsewhere and state != "given":', "if False:"),
+    Break("marking", READING, "state, read = \"elsewhere\", elsewhere", 'state, read = "elsewhere", ""'),
+    Break("marking", RENDER, "    if state.src[place + len(closing) : state.eMarks[line]].strip():", "    if False:"),
+    Break("marking", DRAWING, "if len(pdf) > budgets.MOST_PAGES:", "if False:"),
+    Break("marking", "autograder/kernel/walls.py", "landlock.restrict(_libc, readable=readable, writable=[], devices=[])", "pass"),
+    Break("marking", DRAWING, "parser.StartDoctypeDeclHandler = refuse", "pass"),
+    Break("marking", BOUNDED, 'signal.setitimer(signal.ITIMER_PROF, asked["seconds"])', "pass"),
+    Break("marking", BOUNDED, "digest in _failed or seconds <= 0", "seconds <= 0"),
+    Break("judge", SANITIZE, "if found[\"own\"]:", "if True:"),
+    Break("judge", SANITIZE, 'text = _FOREIGN.sub(_NOT_SHOWN, clean_text(text))', "text = clean_text(text)"),
     # ------------------------------------------------------------------------------- the judge
     Break("judge", JUDGE, "min(1.0, max(0.0, share))", "max(0.0, share)"),
     Break("judge", JUDGE, "ruling.share if math.isfinite(ruling.share) else 0.0", "ruling.share"),

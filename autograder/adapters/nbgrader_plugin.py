@@ -26,12 +26,14 @@ from autograder.grading.grade import CELL_TIMEOUT, grade_notebook
 from autograder.grading.secret import draw_seed
 from autograder.intake.arrivals import settle
 from autograder.intake.restore import Restored, make_blank, restore
+from autograder.intake.writeups import find_elsewhere, flag_writeups
 
 # Steps that read or write the gradebook, where the canary has no place.
 _GRADEBOOK_STEPS = {
     "OverwriteKernelspec",
     "OverwriteCells",
     "SaveAutoGrades",
+    "WaitForAPerson",
     "AssignLatePenalties",
 }
 _CANARY = "canary"  # the name of a student whom nobody can be
@@ -97,7 +99,9 @@ class SubmissionExporter(NotebookExporter):
 def _read(folder: Path, assignment: Assignment, blueprint: Blueprint) -> Restored:
     """Read one notebook of a submission; whatever is wrong with it, there is something to go on with."""
     try:
-        return settle(folder, load_blueprints(assignment)).restore(blueprint)
+        restored = settle(folder, load_blueprints(assignment)).restore(blueprint)
+        flag_writeups(restored, blueprint, find_elsewhere(assignment, folder.parent.name))
+        return restored
     except Exception as problem:
         return make_blank(blueprint, describe_failure(problem, "could not be read"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import logging
 import tempfile
@@ -182,8 +183,15 @@ def _stamp(path: Path) -> NotebookNode:
 
 
 def load_nbgrader_config(assignment: Assignment) -> Config:
-    """Read nbgrader_config.py as nbgrader does."""
-    return PyFileConfigLoader("nbgrader_config.py", path=str(assignment.root)).load_config()
+    """Read nbgrader_config.py as nbgrader does; refuse an address that nothing here can open."""
+    config = PyFileConfigLoader("nbgrader_config.py", path=str(assignment.root)).load_config()
+    address = str(config.CourseDirectory.get("db_url", ""))
+    if address.startswith("postgresql://") and importlib.util.find_spec("psycopg2") is None:
+        raise CourseError(
+            "nbgrader_config.py: db_url begins with postgresql://, which asks for psycopg2. Write "
+            "postgresql+psycopg:// in its place."
+        )
+    return config
 
 
 def _quiet_log() -> logging.Logger:

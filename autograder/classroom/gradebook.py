@@ -45,6 +45,7 @@ from autograder.files import explain_os_error, replace_file, write_beside
 from autograder.grading.grade import CELL_TIMEOUT
 from autograder.grading.secret import copy_secret
 from autograder.intake.moments import Moment, find_moments
+from autograder.intake.writeups import find_elsewhere
 from autograder.roster import Entry, find_roster
 from autograder.terminal import show_bar
 
@@ -585,11 +586,15 @@ class ClassGradebook:
         fresh.replace(place)
 
     def write_missing(self, student: str, name: str) -> None:
-        """Record that a notebook was not handed in: nothing to earn, nothing to read."""
+        """Record that a notebook was not handed in: nothing to earn, and nothing to read but elsewhere."""
+        elsewhere = bool(find_elsewhere(self.assignment, student))
+        slots = load_blueprints(self.assignment)[name].slots
+        answers = {slot.grade_id for slot in slots if slot.role == "answer" and slot.points > 0}
         with self._transaction(student):
             self._book.turn_to(name, self.assignment.name, student)
-            for grade in self._book._grades.values():
-                grade.auto_score, grade.needs_manual_grade = 0, False
+            for cell, grade in self._book._grades.items():
+                waits = elsewhere and cell in answers and grade.manual_score is None
+                grade.auto_score, grade.needs_manual_grade = 0, waits
         (self.find_folders(student)[1] / f"{name}.ipynb").unlink(missing_ok=True)
 
     @contextlib.contextmanager

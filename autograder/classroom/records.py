@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -108,7 +109,7 @@ def fingerprint_work(file: Path | None, others: list[Path], folder: Path) -> str
     for path in [*([file] if file else []), *sorted(others)]:
         ordinary = path.is_file() and not (path != file and path.is_symlink())
         content = path.read_bytes() if ordinary else b"not a file"
-        name = str(path.relative_to(folder)).encode()
+        name = os.path.relpath(path, folder).encode()  # it may lie beside the folder
         digest.update(b"%d:%s%d:" % (len(name), name, len(content)) + content)
     return digest.hexdigest()
 

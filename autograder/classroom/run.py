@@ -35,6 +35,7 @@ from autograder.grading.secret import draw_seed
 from autograder.intake.arrivals import STAMP, Settled, find_students, settle
 from autograder.intake.gather import Kit
 from autograder.intake.moments import write_stamps
+from autograder.intake.writeups import find_beside, find_elsewhere, flag_writeups
 from autograder.kernel import nursery
 from autograder.kernel.workfolder import fill_folder
 from autograder.plain_text import clean_text, clean_words
@@ -201,6 +202,11 @@ class Run:
         if not settled.notes:
             self._fail(student, None, f"{student} handed in no notebook (.ipynb).")
             return []
+        said = " ".join(settled.problems)
+        for name in names:
+            trouble = settled.notes.get(name, {}).get("trouble", "")
+            if trouble and trouble != said:  # it counts for nothing, and not as 0
+                self._fail(student, name, trouble)
         self.settled[student] = settled
         others = self._find_others(folder)
         found = {
@@ -221,7 +227,8 @@ class Run:
     def _find_others(self, folder: Path) -> list[Path]:
         """Return the files besides notebooks that a score may depend on; requests and dates change none."""
         ignored = [*self.gradebook.directory.ignore, "*.ipynb", REQUESTS, STAMP]
-        return [Path(name) for name in find_all_files(str(folder), ignored)]
+        others = [Path(name) for name in find_all_files(str(folder), ignored)]
+        return others + find_beside(folder)
 
     def _recorded_scores(self) -> dict[tuple[str, str], dict[str, float | None]]:
         scores: dict = {}
@@ -274,6 +281,11 @@ class Run:
         folder, flags = self.gradebook.place_files(unit.student, settled.folder)
         restored = settled.restore(blueprint)
         restored.flags += flags
+        if restored.trouble and "trouble" not in self.settled[unit.student].notes.get(
+            unit.notebook, {}
+        ):
+            self._fail(unit.student, unit.notebook, restored.trouble)
+        flag_writeups(restored, blueprint, find_elsewhere(self.assignment, unit.student))
         return Task(
             student=unit.student,
             restored=restored,

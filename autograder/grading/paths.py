@@ -17,6 +17,7 @@ from autograder.grading.grade import grade_notebook
 from autograder.grading.secret import draw_seed
 from autograder.intake.gather import Gathered, Kit, find_kit, gather
 from autograder.intake.read import Unreadable
+from autograder.intake.writeups import find_writeups, flag_writeups, name_ours
 from autograder.kernel import nursery
 from autograder.plain_text import clean_words
 
@@ -53,7 +54,7 @@ def grade_paths(
         for name in used:
             prove(kits[name])
         with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-            yield from pool.map(lambda job: grade_job(job, course.grading), jobs)
+            yield from pool.map(lambda job: grade_job(job, course), jobs)
 
 
 def find_jobs(given: str, kits: dict[str, Kit], scratch: Path) -> list[Job]:
@@ -83,7 +84,7 @@ def find_jobs(given: str, kits: dict[str, Kit], scratch: Path) -> list[Job]:
     return jobs + [Job(given, problem=problem) for problem in problems]
 
 
-def grade_job(job: Job, grading: Path) -> dict:
+def grade_job(job: Job, course: Course) -> dict:
     """Grade one notebook; what goes wrong with it becomes a sentence and stops nobody else."""
     if job.problem:
         return clean_words({"submission": job.submission, "error": job.problem})
@@ -91,12 +92,16 @@ def grade_job(job: Job, grading: Path) -> dict:
         restored = job.gathered.restore(job.blueprint)
         piece = job.gathered.pieces.get(job.blueprint.name)
         alone = Path(job.submission).is_file() and not job.submission.lower().endswith(".zip")
+        if not alone:
+            assignment = course.find(job.blueprint.assignment)
+            found = find_writeups(Path(job.submission), ours=name_ours(assignment))
+            flag_writeups(restored, job.blueprint, found)
         result = grade_notebook(
             restored,
             job.blueprint,
             folder=piece.found.folder if piece and not alone else None,
             submission=job.submission,
-            seed=draw_seed(grading, job.blueprint, restored.notebook),
+            seed=draw_seed(course.grading, job.blueprint, restored.notebook),
         )
         return clean_words(result.to_dict())
     except Exception as problem:  # one submission must never end the run for the others

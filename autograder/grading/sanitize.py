@@ -1,7 +1,7 @@
 """Takes out of a student's notebook whatever could act on the page of whoever looks at it.
 
 The formgrader shows submissions to somebody who may change marks, so a script that runs there
-could too. Words, tables and pictures stay.
+could too, and a picture from an address says who looked. Words, tables and pasted pictures stay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ _LONGEST_TEXT = 100_000  # characters of one output
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 # Tags in markdown that stay: those without attributes, plain pictures, and tables.
 _PLAIN_TAG = r"/?(?:b|br|details|em|hr|i|li|ol|p|pre|small|strong|sub|summary|sup|u|ul)\s*/?>"
-_PICTURE = r"img(?:\s+(?:src|alt|width|height)=(?:\"[^\"<>]*\"|'[^'<>]*'))*\s*/?>"
+# A picture is part of the notebook. One from an address would be asked for by whoever looks, and so
+# tell a student who looks at what and when, or reach what only the looker can reach.
+_NAME = r"(?:[\w.%~'+,@-]|\([\w.%~'+,@-]*\))*"
+_OWN = rf"(?:attachment:{_NAME}|data:image/(?:png|jpeg|gif);base64,[\w+/=]*)"
+_SIZES = r"(?:alt|width|height)=(?:\"[^\"<>]*\"|'[^'<>]*')"
+_PICTURE = rf"img(?:\s+(?:src=(?:\"{_OWN}\"|'(?:{_OWN})')|{_SIZES}))*\s*/?>"
 _TABLE = (
     r"/?(?:table|caption|thead|tbody|tfoot|tr|th|td)(?:\s+(?:class=\"dataframe\""
     r"|(?:border|align|valign|colspan|rowspan|width|scope)=(?:\"[\w %]*\"|'[\w %]*'|\w+)))*\s*/?>"
@@ -32,10 +37,17 @@ _DEFINITION = re.compile(r"(?m)(?P<before>^[ >\t]*\[[^\]\n]{1,200}\]:\s*)(?P<add
 _SAFE_ADDRESS = re.compile(
     r"(?:https?|mailto):|attachment:|data:image/(?:png|jpeg|gif);base64,[a-z0-9+/=]*$"
 )
+_FOREIGN = re.compile(rf"<(?!{_PICTURE})img\b[^<>]*>", re.IGNORECASE)
+# The words of a picture hold nothing that could move where they end: brackets, code, maths, tags.
+_MARKDOWN_PICTURE = re.compile(
+    rf"!\[(?:(?P<own>[^\[\]\\`$<>\n]{{0,500}}\]\(\s*<?{_OWN}>?(?:\s+\"[^\"\n]{{0,200}}\")?\s*\))"
+    r"|(?P<foreign>(?=[^\]\n]{0,500}\][(\[])))?"
+)
+_NOT_SHOWN = "*[a picture that cannot be shown]*"
 _SCRIPT = re.compile(r"(?i)((?:java|vb|live)script)\s*:")
 _PASTED = re.compile(
-    r"!\[[^\[\]\n]{0,500}\]\(\s*<?attachment:(?P<name>[^\s<>)]*)>?[^)\n]{0,200}\)"
-    r"|<img[^<>]{0,300}src=[\"']attachment:(?P<other>[^\"'<>]*)[\"'][^<>]{0,300}>"
+    rf"!\[[^\[\]\n]{{0,500}}\]\(\s*<?attachment:(?P<name>{_NAME})>?[^()\n]{{0,203}}\)"
+    rf"|<img[^<>]{{0,300}}src=[\"']attachment:(?P<other>{_NAME})[\"'][^<>]{{0,300}}>"
 )
 
 
@@ -62,10 +74,19 @@ def sanitize_markdown(text: str) -> str:
     >>> sanitize_markdown("a<b, H<sub>2</sub>O, <script>")
     'a< b, H<sub>2</sub>O, < script>'
     """
-    text = _TAG.sub("< ", clean_text(text))
+    text = _FOREIGN.sub(_NOT_SHOWN, clean_text(text))
+    text = _TAG.sub("< ", text)
+    text = _MARKDOWN_PICTURE.sub(_keep_own_picture, text)
     for pattern in (_LINK, _DEFINITION):
         text = pattern.sub(_keep_safe_address, text)
     return _SCRIPT.sub(r"\1 :", text)
+
+
+def _keep_own_picture(found: re.Match) -> str:
+    """Return a picture that is part of the notebook as it stands, and any other as a link."""
+    if found["own"]:
+        return found.group()
+    return f"{_NOT_SHOWN} [" if found["foreign"] is not None else "! ["
 
 
 def _keep_safe_address(found: re.Match) -> str:
@@ -115,7 +136,7 @@ def _sanitize_data(data: dict) -> dict[str, str]:
         if kind == "text/plain":
             safe[kind] = _cut(text)
         elif kind in ("text/markdown", "text/latex"):
-            safe[kind] = sanitize_markdown(_cut(text))
+            safe[kind] = _replace_dangling(sanitize_markdown(_cut(text)), {})
         elif kind == "text/html" and len(text) <= LARGEST_IMAGE:
             safe[kind] = clean_html(text)
     return safe

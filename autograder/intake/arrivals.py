@@ -136,8 +136,7 @@ def settle(
         )
     record = _read_record(folder)
     if strays is None:
-        beside = [folder.parent / name for name in record["strays"]]
-        strays = [path for path in beside if path.exists() and not path.is_symlink()]
+        strays = find_strays(folder, record)
     if strays and scratch is None:
         folder.mkdir(exist_ok=True)
     made = {name: digest for name, digest in record["made"].items() if _is(folder, name, digest)}
@@ -192,6 +191,12 @@ def _copy_files(folder: Path, strays: list[Path], home: Path) -> Path:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, copy, follow_symlinks=False)
     return home / folder.name
+
+
+def find_strays(folder: Path, record: dict | None = None) -> list[Path]:
+    """Return what lay beside a folder and belonged to it when it was settled last."""
+    beside = [folder.parent / name for name in (record or _read_record(folder))["strays"]]
+    return [path for path in beside if path.exists() and not path.is_symlink()]
 
 
 def find_counting(folder: Path, kit: Kit) -> list[Path]:

@@ -9,6 +9,8 @@ import struct
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -210,3 +212,17 @@ def _move(scratch: Path, folder: Path, place: PurePosixPath) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     os.replace(scratch / place, target)
     return target
+
+
+@contextmanager
+def open_zip(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[zipfile.ZipInfo, PurePosixPath]]]:
+    """Open a zip for a look at its members, without unpacking; raise Unreadable where that cannot be."""
+    name = clean_text(path.name)
+    try:
+        with open_plain(path) as file:
+            _check_index(name, file)
+            archive = zipfile.ZipFile(file)
+            packed = os.fstat(file.fileno()).st_size
+            yield archive, _choose_members(name, archive, packed, Allowance())
+    except (Refused, *DAMAGED, OSError, NotImplementedError, RuntimeError) as problem:
+        raise Unreadable(f"{name} cannot be opened ({clean_text(str(problem))[:200]}).") from None

@@ -7,6 +7,8 @@ import html
 import re
 from dataclasses import dataclass
 
+from course_utils.bounded import bounded
+
 _SHARE = 0.75  # of the passages that two answers have together
 _LENGTH = 3  # words in a passage
 _FEWEST = 8  # words; shorter answers must be the same to count as alike
@@ -40,6 +42,11 @@ def measure_likeness(one: Passages, other: Passages) -> float:
     return min(shared, 0.999) if shared >= _SHARE else 0.0
 
 
+def _show_plain(text: str, *_) -> str:
+    return f'<pre class="plain" tabindex="0">{html.escape(text[:3000])}</pre>'
+
+
+@bounded(instead=_show_plain)
 def show_difference(text: str, against: str, longest: int = 3000) -> str:
     """Return a text as HTML in which the words that differ from another are marked."""
     own, others = (re.findall(r"\s+|\S+", t[:longest]) for t in (text, against))

@@ -27,13 +27,14 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from autograder.authoring.build import load_nbgrader_config
 from autograder.classroom.gradebook import find_alembic
 from autograder.course import Assignment, CourseError, load_assignment
+from autograder.intake.writeups import WriteUp, find_handed_in
 from autograder.marking import tables
 from autograder.marking.alike import Passages, measure_likeness, read_passages
 from autograder.marking.questions import Question, find_questions
 from autograder.marking.reading import Reader
 
 LEASE_SECONDS = 15 * 60
-_TO_READ = ("open", "changed")
+_TO_READ = ("open", "elsewhere", "changed")
 
 
 class Overtaken(CourseError):
@@ -47,7 +48,7 @@ class Answer(NamedTuple):  # thousands of them make a list: a tuple is made fast
     notebook: str
     cell: str
     student: str
-    state: str  # given, untouched, empty or missing
+    state: str  # given, untouched, empty, missing, or elsewhere: bare, and a write-up is there
     digest: str
     pictured: bool
     version: int
@@ -65,17 +66,17 @@ class Answer(NamedTuple):  # thousands of them make a list: a tuple is made fast
 
     @property
     def status(self) -> str:
-        """missing, blank, open, changed, elsewhere (marked in formgrader), decide or marked."""
+        """missing, blank, open, elsewhere, changed, formgrader (marked there), decide or marked."""
         if self.state == "missing":
             return "missing"
         if self.mark is None:
             if self.score is not None and not self.waits:
-                return "elsewhere"
-            return "open" if self.state == "given" else "blank"
+                return "formgrader"
+            return {"given": "open", "elsewhere": "elsewhere"}.get(self.state, "blank")
         if self.digest != self.mark_digest:
             return "changed"
         if self.score != self.mark_score:
-            return "open" if self.score is None else "elsewhere"
+            return "open" if self.score is None else "formgrader"
         return "decide" if self.disagrees else "marked"
 
     @property
@@ -90,6 +91,14 @@ class Answer(NamedTuple):  # thousands of them make a list: a tuple is made fast
     def seen(self) -> str:
         """What a form sends back to say what its writer saw; it gives no mark away."""
         return _hash(f"{self.code}|{self.version}|{self.score}")
+
+
+class Place(NamedTuple):
+    """Where in a write-up an answer stands."""
+
+    document: str  # the write-up's key
+    page: int  # from 1
+    marker: str
 
 
 @dataclass(frozen=True)
@@ -219,6 +228,28 @@ class Desk:
         """Return the student's code cells that an answer may speak of, and its own pictures."""
         return self._reader.read_work(question, answer.student)
 
+    def find_writeups(self, answer: Answer) -> list[WriteUp]:
+        """Return what the student of an answer handed in beside the notebooks, elsewhere first."""
+        found = find_handed_in(self.assignment, answer.student)
+        return sorted(found, key=lambda writeup: writeup.same_answers)
+
+    def find_place(self, answer: Answer) -> Place | None:
+        """Return where somebody found an answer, if anybody did."""
+        p = tables.places.c
+        row = self._db.execute(
+            select(p.document, p.page, p.marker).where(p.code == answer.code)
+        ).first()
+        self._db.rollback()
+        return Place(*row) if row else None
+
+    def put_place(self, answer: Answer, place: Place | None) -> None:
+        """Write down where an answer stands; None takes it back."""
+        with self._transaction():
+            self._db.execute(delete(tables.places).where(tables.places.c.code == answer.code))
+            if place is not None:
+                row = {"code": answer.code, "given": _now(), **place._asdict()}
+                tables.insert_missing(self._db, tables.places, [row])
+
     def find_mark(self, mark_id: str | None) -> Given | None:
         if mark_id is None:
             return None
@@ -275,7 +306,9 @@ class Desk:
         """Return unread answers that say the same or nearly so, with their likeness and text."""
         if answer.state != "given":
             return []
-        others = [x for x in self.read_answers(question) if x.status in _TO_READ]
+        others = [
+            x for x in self.read_answers(question) if x.status in _TO_READ and x.state == "given"
+        ]
         missing = {x.digest: x.code for x in (answer, *others) if x.digest not in self._passages}
         texts = self.read_texts(missing.values())
         for digest, code in missing.items():

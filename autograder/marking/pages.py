@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,9 +20,11 @@ from tornado import web
 
 from autograder.blueprint import is_kept
 from autograder.course import CourseError
+from autograder.intake.writeups import WriteUp
 from autograder.marking import charts
 from autograder.marking.alike import show_difference
-from autograder.marking.desk import Answer, Desk, Judgement, Overtaken
+from autograder.marking.desk import Answer, Desk, Judgement, Overtaken, Place
+from autograder.marking.documents import Document, draw, open_document
 from autograder.marking.progress import measure_markers, measure_progress
 from autograder.marking.questions import Question
 from autograder.marking.render import (
@@ -31,6 +35,8 @@ from autograder.marking.render import (
     render_outputs,
 )
 from autograder.marking.requests import find_open, group_by_student
+from autograder.opener import describe_size
+from course_utils.bounded import spending
 
 _STATIC = Path(__file__).parent / "static"
 _KINDS = {".css": "text/css", ".js": "text/javascript"}
@@ -38,6 +44,9 @@ _KINDS = {".css": "text/css", ".js": "text/javascript"}
 _NAMELESS = (IdentityProvider, PasswordIdentityProvider, LegacyIdentityProvider)
 _COOKIE = "desk-marker"
 _LONGEST_COMMENT = 10_000
+_PAGE_SECONDS = 20  # of the processor, for all cells that a page shows; one cell has two
+_MOST_WRITEUPS = 20
+_NAMES = {"pdf": "PDF", "docx": "Word file", "image": "Picture", "other": "File"}
 _ASSIGNMENT = r"/desk/(?P<assignment>[\w.-]+)"
 _QUESTION = _ASSIGNMENT + r"/q/(?P<notebook>[\w.-]+)/(?P<cell>[\w.-]+)"
 _ANSWER = _QUESTION + r"/(?P<code>[0-9a-f]{16})"
@@ -50,9 +59,12 @@ class DeskHandler(JupyterHandler):
 
     @property
     def content_security_policy(self) -> str:
-        """Nothing on a page may act but our own script, whatever an answer holds."""
+        """Nothing on a page may act but our own script, whatever an answer holds.
+
+        Pictures come from the desk as well: pages of a student's PDF, drawn anew.
+        """
         return (
-            "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; "
+            "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; "
             "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
         )
 
@@ -198,6 +210,7 @@ class Questions(DeskHandler):
             },
             blank=sum(entry.counts["blank"] for entry in found),
             requests=group_by_student(find_open(desk.assignment, desk.gradebook), assignment),
+            elsewhere=sum(entry.counts["elsewhere"] for entry in found),
             undone=self.get_query_argument("undone", ""),
         )
 
@@ -245,7 +258,7 @@ class Next(DeskHandler):
 
     @web.authenticated
     @authorized
-    def get(self, assignment: str, notebook: str, cell: str):
+    async def get(self, assignment: str, notebook: str, cell: str):
         marker = self.require_marker()
         desk = self.open_desk(assignment)
         question = self.find_question(desk, notebook, cell)
@@ -260,7 +273,7 @@ class Next(DeskHandler):
             return
         answer, ticket = found
         view = "decide" if queue == "decide" else "open" if queue == "reworded" else "blind"
-        _show_answer(self, desk, question, answer, ticket, view, queue, saved)
+        await _show_answer(self, desk, question, answer, ticket, view, queue, saved)
 
 
 class One(DeskHandler):
@@ -268,7 +281,7 @@ class One(DeskHandler):
 
     @web.authenticated
     @authorized
-    def get(self, assignment: str, notebook: str, cell: str, code: str):
+    async def get(self, assignment: str, notebook: str, cell: str, code: str):
         marker = self.require_marker()
         desk = self.open_desk(assignment)
         question = self.find_question(desk, notebook, cell)
@@ -280,7 +293,7 @@ class One(DeskHandler):
         if ticket is None:
             raise Overtaken("Somebody has just opened this answer.")
         view = "decide" if answer.status == "decide" else "open"
-        _show_answer(self, desk, question, answer, ticket, view, "open", "")
+        await _show_answer(self, desk, question, answer, ticket, view, "open", "")
 
     @web.authenticated
     @authorized
@@ -305,6 +318,49 @@ class One(DeskHandler):
         target = self.address(assignment, "q", notebook, cell, saved=batch,
                               queue=queue if queue != "open" else "")  # fmt: skip
         self.redirect(target, status=303)
+
+
+class Page(DeskHandler):
+    """A page of what a student handed in beside the notebooks, drawn anew."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, assignment: str, notebook: str, cell: str, code: str, key: str, page: str):
+        self.require_marker()
+        desk = self.open_desk(assignment)
+        answer = _find_answer(desk, self.find_question(desk, notebook, cell), code)
+        writeup = next((one for one in desk.find_writeups(answer) if one.key == key), None)
+        if writeup is None or writeup.kind not in ("pdf", "image"):
+            raise web.HTTPError(404, "This file is not there any more.")
+        try:
+            drawn = await _elsewhere(draw, writeup, int(page))
+        except CourseError as problem:
+            raise web.HTTPError(404, str(problem).replace("%", "%%")) from None
+        self.set_header("Content-Type", "image/png")
+        self.set_header("Cache-Control", "private, max-age=3600")
+        self.finish(drawn)
+
+
+class PutPlace(DeskHandler):
+    """Writes down on which page an answer stands."""
+
+    @web.authenticated
+    @authorized
+    def post(self, assignment: str, notebook: str, cell: str, code: str):
+        marker = self.require_marker()
+        desk = self.open_desk(assignment)
+        answer = _find_answer(desk, self.find_question(desk, notebook, cell), code)
+        given = self.get_body_argument("at", "")
+        place = None
+        if given:
+            key, _, page = given.partition(":")
+            known = {writeup.key for writeup in desk.find_writeups(answer)}
+            if key not in known or not re.fullmatch(r"[1-9]\d{0,2}", page):
+                raise web.HTTPError(400, "There is no such page. Nothing was saved.")
+            place = Place(key, int(page), marker)
+        desk.put_place(answer, place)
+        target = self.address(assignment, "q", notebook, cell, code)
+        self.redirect(f"{target}#page-{key}-{page}" if place else target, status=303)
 
 
 class Lease(DeskHandler):
@@ -347,7 +403,9 @@ class Blank(DeskHandler):
     def get(self, assignment: str):
         self.require_marker()
         desk = self.open_desk(assignment)
-        blank = [answer for answer in desk.read_answers() if answer.status == "blank"]
+        answers = desk.read_answers()
+        blank = [answer for answer in answers if answer.status == "blank"]
+        elsewhere = [answer for answer in answers if answer.status == "elsewhere"]
         texts = desk.read_texts(answer.code for answer in blank)
         groups = [
             (
@@ -362,6 +420,7 @@ class Blank(DeskHandler):
             groups=[group for group in groups if group[1]],
             texts={code: text[:200] for code, text in texts.items()},
             total=len(blank),
+            elsewhere=[(desk.find_question(x.notebook, x.cell), x) for x in elsewhere],
             done=self.get_query_argument("done", ""),
         )
 
@@ -420,6 +479,8 @@ ADDRESSES = [
     (_QUESTION + r"/answers", Answers),
     (_ANSWER, One),
     (_ANSWER + r"/(?P<what>keep|leave)", Lease),
+    (_ANSWER + r"/page/(?P<key>[0-9a-f]{16})/(?P<page>[1-9]\d{0,2})", Page),
+    (_ANSWER + r"/place", PutPlace),
 ]
 
 
@@ -438,7 +499,7 @@ def _find_following(desk: Desk, question: Question, marker: str) -> Question | N
     waiting = {
         (x.notebook, x.cell)
         for x in desk.read_answers()
-        if x.status in ("open", "changed") or desk.wants_second(x, marker)
+        if x.status in ("open", "elsewhere", "changed") or desk.wants_second(x, marker)
     }
     index = desk.questions.index(question)
     order = desk.questions[index + 1 :] + desk.questions[:index]
@@ -478,7 +539,24 @@ def _read_judgement(handler: DeskHandler, question: Question) -> Judgement:
     return Judgement(given, adjustment, comment.replace("\r\n", "\n"))
 
 
-def _show_answer(
+async def _elsewhere(work, *arguments):
+    """Let something that takes its time happen in a thread, so that the desk goes on."""
+    return await asyncio.get_running_loop().run_in_executor(None, work, *arguments)
+
+
+def _describe_writeups(writeups: list[WriteUp]) -> list[dict]:
+    """Return what a page shows of each file, under a name that is nobody's."""
+    shown, numbers = [], Counter()
+    for writeup in writeups[:_MOST_WRITEUPS]:
+        document = open_document(writeup) if not writeup.same_answers else Document()
+        kind = _NAMES[writeup.kind]
+        numbers[kind] += 1
+        shown.append({"writeup": writeup, "document": document, "name": f"{kind} {numbers[kind]}",
+                      "size": describe_size(writeup.size)})  # fmt: skip
+    return shown
+
+
+async def _show_answer(
     handler: DeskHandler,
     desk: Desk,
     question: Question,
@@ -487,6 +565,23 @@ def _show_answer(
     view: str,
     queue: str,
     saved: str,
+) -> None:
+    writeups = desk.find_writeups(answer)
+    documents = await _elsewhere(_describe_writeups, writeups)
+    with spending(_PAGE_SECONDS):
+        _write_answer(handler, desk, question, answer, ticket, view, queue, saved, documents)
+
+
+def _write_answer(
+    handler: DeskHandler,
+    desk: Desk,
+    question: Question,
+    answer: Answer,
+    ticket: str,
+    view: str,
+    queue: str,
+    saved: str,
+    documents: list[dict],
 ) -> None:
     cells, attachments = desk.read_work(question, answer)
     text = desk.read_texts([answer.code])[answer.code]
@@ -518,6 +613,8 @@ def _show_answer(
         old_items=desk.find_item_words(old) if old else {},
         alike=[(x, likeness, show_difference(words, text)) for x, likeness, words in alike],
         comments=remembered,
+        documents=documents,
+        place=desk.find_place(answer),
         names=bool(handler.get_query_argument("names", "")),
         ticket=ticket,
         view=view,

@@ -31,7 +31,7 @@ class QuestionProgress:
 
     @property
     def done(self) -> int:
-        return self.counts["marked"] + self.counts["elsewhere"] + self.counts["decide"]
+        return self.counts["marked"] + self.counts["formgrader"] + self.counts["decide"]
 
     @property
     def left(self) -> int:
@@ -39,7 +39,7 @@ class QuestionProgress:
 
     @property
     def to_read(self) -> int:
-        return self.counts["open"] + self.counts["changed"]
+        return self.counts["open"] + self.counts["elsewhere"] + self.counts["changed"]
 
     @property
     def disagreed(self) -> int:
@@ -67,7 +67,7 @@ def measure_progress(desk: Desk, answers: list[Answer] | None = None) -> list[Qu
             continue
         status = answer.status
         entry.counts[status] += 1
-        if status in ("marked", "elsewhere", "decide"):
+        if status in ("marked", "formgrader", "decide"):
             entry.scores.append(answer.score)
         if status == "marked" and answer.mark_scheme != entry.question.scheme.digest:
             entry.reworded += 1

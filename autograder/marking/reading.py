@@ -21,6 +21,7 @@ from sqlalchemy import select, update
 
 from autograder.blueprint import is_kept
 from autograder.course import Assignment
+from autograder.intake.writeups import find_elsewhere
 from autograder.marking import tables
 from autograder.marking.questions import Question, find_name
 from autograder.marking.render import clean_text
@@ -50,7 +51,7 @@ class Reader:
             return
         known = self._read_stamps()
         for student, notebook in self._find_notebooks():
-            stamp = find_stamp(self._find_path(student, notebook))
+            stamp = self._find_stamp(student, notebook)
             if known.get((student, notebook)) != stamp:
                 self._read(student, notebook, stamp)
         self._looked = time.monotonic()
@@ -62,6 +63,12 @@ class Reader:
         own = next((cell for cell in cells if find_name(cell) == question.cell), {})
         pictures = own.get("attachments", {})
         return question.find_work(cells), pictures if isinstance(pictures, dict) else {}
+
+    def _find_stamp(self, student: str, notebook: str) -> str:
+        """Return what changes with a graded notebook or, without one, with what was handed in."""
+        path = self._find_path(student, notebook)
+        home = self.assignment.grading / "submitted" / student
+        return find_stamp(path) or find_stamp(home / self.assignment.name) + find_stamp(home)
 
     def _find_path(self, student: str, notebook: str) -> Path:
         folder = self.directory.format_path(
@@ -97,13 +104,14 @@ class Reader:
 
     def _read(self, student: str, name: str, stamp: str) -> None:
         """Copy one notebook's answers."""
-        notebook = read_notebook(self._find_path(student, name)) if stamp else None
+        notebook = read_notebook(self._find_path(student, name))
+        elsewhere = "".join(found.key for found in find_elsewhere(self.assignment, student))
         grades = self._find_grades(student, name)
         known, fresh = self._find_known(student, name), []
         for question in self.questions[name]:
             if question.cell not in grades:
                 continue
-            facts = self._describe(question, notebook, grades[question.cell])
+            facts = self._describe(question, notebook, grades[question.cell], elsewhere)
             if question.cell in known:
                 self._change(*known[question.cell], facts)
             else:
@@ -153,12 +161,16 @@ class Reader:
         )
         return {cell: (code, mark) for cell, code, mark in rows}
 
-    def _describe(self, question: Question, notebook, grade: str) -> dict:
+    def _describe(self, question: Question, notebook, grade: str, elsewhere: str) -> dict:
+        """Return an answer's row; `elsewhere` names the files in which it may be, if its cell is bare."""
         state, text, pictured = read_answer(question, notebook)
+        read = f"{state}|{text}"
+        if elsewhere and state != "given":
+            state, read = "elsewhere", elsewhere
         return {
             "grade_id": grade,
             "state": state,
-            "digest": hashlib.sha256(f"{state}|{text}".encode()).hexdigest()[:16],
+            "digest": hashlib.sha256(read.encode()).hexdigest()[:16],
             "text": text[:_LONGEST],
             "pictured": pictured,
         }

@@ -1,16 +1,18 @@
 """Markdown, maths, code and outputs as HTML that cannot act, made on the server.
 
 Everything passes through one allow-list, our own texts included. What is not on it is shown as
-text. Maths becomes MathML, which browsers draw without a script; maths that cannot be read is shown
+text. One cell takes at most two seconds of the processor, in a process of its own. Maths becomes MathML, which browsers draw without a script; maths that cannot be read is shown
 as it was typed. There are no links: an address is shown as words.
 """
 
 from __future__ import annotations
 
 import html
+import json
 import re
 import secrets
 import xml.etree.ElementTree as ElementTree
+from bisect import bisect_left
 from functools import lru_cache
 
 from latex2mathml.converter import convert
@@ -22,8 +24,10 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from course_utils import sanitize
+from course_utils.bounded import bounded
 
 LONGEST = 20_000  # characters that are set as markdown; longer texts are shown as they are
+TOO_MUCH = "Setting this would have taken too long, so it is shown as plain text."
 _LONGEST_MATHS, _MOST_MATHS = 1_500, 200
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 _MATHS_TAGS = {
@@ -40,6 +44,13 @@ ElementTree.register_namespace("", "http://www.w3.org/1998/Math/MathML")
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
+def _show_plain(text, *_) -> str:
+    """Return what stands on a page where setting a text would take too long."""
+    plain = text if isinstance(text, str) else json.dumps(text, indent=1)
+    return f'<p class="soft">{TOO_MUCH}</p>{render_plain(plain)}'
+
+
+@bounded(instead=_show_plain)
 def render_markdown(text: str, attachments: dict | None = None, headings: int | None = 3) -> str:
     """Return markdown as safe HTML; its largest heading becomes <h`headings`>.
 
@@ -70,6 +81,7 @@ def render_plain(text: str, longest: int = LONGEST) -> str:
     return f'<pre class="plain" tabindex="0">{html.escape(text[:longest] + cut)}</pre>'
 
 
+@bounded(instead=_show_plain)
 def render_code(text: str) -> str:
     """Return Python code with its words coloured by class."""
     text = clean_text(text)
@@ -78,6 +90,7 @@ def render_code(text: str) -> str:
     return highlight(text, PythonLexer(), HtmlFormatter(cssclass="code", nowrap=False))
 
 
+@bounded(instead=_show_plain)
 def render_outputs(outputs: list) -> str:
     """Return a cell's outputs as safe HTML."""
     return "".join(part for part in map(_render_output, outputs or []) if part)
@@ -150,10 +163,15 @@ def _close_link(renderer, tokens, index, options, environment) -> str:
     return "</u>"
 
 
+_INLINE = re.compile(
+    r"(\$\$)(?P<block>[^$]+)\$\$|\$(?P<inline>(?! )[^$\n]*[^$\s\\])\$(?!\d)"
+    r"|\\\((?P<round>(?:[^\\\n]|\\[^()\n])+)\\\)"
+)
+_OPENING = re.compile(r"\$\$|\\begin\{(align|equation|gather|cases|matrix)\*?\}")
+
+
 def _read_inline_maths(state: StateInline, silent: bool) -> bool:
-    found = re.compile(
-        r"(\$\$)(?P<block>[^$]+)\$\$|\$(?P<inline>(?! )[^$\n]*[^$\s\\])\$(?!\d)|\\\((?P<round>.+?)\\\)"
-    ).match(state.src, state.pos)
+    found = _INLINE.match(state.src, state.pos)
     if not found or (state.pos > 0 and state.src[state.pos - 1] == "\\"):
         return False
     if not silent:
@@ -165,28 +183,27 @@ def _read_inline_maths(state: StateInline, silent: bool) -> bool:
 
 
 def _read_block_maths(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Take lines from an opening to the next closing, which has to end its line.
+
+    One look for the closing per opening: a text may consist of openings.
+    """
     begin = state.bMarks[start] + state.tShift[start]
-    opening = re.compile(r"\$\$|\\begin\{(align|equation|gather|cases|matrix)\*?\}").match(
-        state.src, begin
-    )
+    opening = _OPENING.match(state.src, begin)
     if not opening:
         return False
     closing = "$$" if opening[0] == "$$" else f"\\end{{{opening[0][7:-1]}}}"
-    line = start
-    while line < end:
-        text = state.getLines(start, line + 1, state.tShift[start], False).strip()
-        if text.endswith(closing) and len(text) >= len(opening[0]) + len(closing):
-            break
-        line += 1
-    else:
+    place = state.src.find(closing, opening.end(), state.eMarks[end - 1])
+    if place < 0:
+        return False
+    line = bisect_left(state.eMarks, place, start, end)
+    if state.src[place + len(closing) : state.eMarks[line]].strip():
         return False
     if silent:
         return True
-    inner = text[2:-2] if closing == "$$" else text
-    if closing == "$$" and "$$" in inner:
-        return False
+    text = state.getLines(start, line + 1, state.tShift[start], False).strip()
     token = state.push("maths", "", 0)
-    token.content, token.meta, token.markup = inner, {"block": True}, text
+    token.content = text[2:-2] if closing == "$$" else text
+    token.meta, token.markup = {"block": True}, text
     state.line = line + 1
     return True
 

@@ -40,7 +40,7 @@ answers = Table(
     *_name_a_question(),
     Column("student", String(128), nullable=False),
     Column("grade_id", String(32)),  # nbgrader's row, looked up again whenever the work changes
-    Column("state", String(16), nullable=False),  # given, untouched, empty or missing
+    Column("state", String(16), nullable=False),  # given, untouched, empty, missing or elsewhere
     Column("digest", String(16), nullable=False),  # of the text
     Column("text", Text, nullable=False),
     Column("pictured", Boolean, nullable=False),  # outputs were kept above it
@@ -91,6 +91,17 @@ leases = Table(
     Column("marker", String(128), nullable=False),
     Column("ticket", String(32), nullable=False),  # one opened page
     Column("until", Float, nullable=False),
+)
+
+# Where in a write-up an answer stands, as a marker found it.
+places = Table(
+    "desk_place",
+    metadata,
+    Column("code", String(16), primary_key=True),
+    Column("document", String(16), nullable=False),
+    Column("page", Integer, nullable=False),
+    Column("marker", String(128), nullable=False),
+    Column("given", DateTime, nullable=False),  # UTC
 )
 
 # Which graded files have been read.

@@ -44,11 +44,13 @@ from autograder.reports.sentences import (
     write_text,
 )
 from autograder.roster import find_roster
+from course_utils.bounded import spending
 
 ASK = (
     f"Was something overlooked? Hand in a text file {FILE}, with a line for each request, such as "
     "1.2.3: why. A person will look again."
 )
+PAGE_SECONDS = 60  # for all cells of a page; one cell has two
 TEMPLATES = Path(__file__).parent / "templates"
 _FRESH = 20.0  # seconds that the sums of a class are kept
 _UNTOUCHED = "No response."  # nbgrader's comment on an answer that is as it was handed out
@@ -93,6 +95,8 @@ class WriteFeedback(NbGraderPreprocessor):
         )
         by_cell = {line.cell: line for line in lines}
         notes = nb.metadata.get("course", {}).get("result", {}).get("repairs", [])
+        with spending(PAGE_SECONDS):
+            cells = [_show(cell, by_cell, figures) for cell in nb.cells]
         resources["feedback"] = {
             "course": assignment.title,
             "title": title,
@@ -106,7 +110,7 @@ class WriteFeedback(NbGraderPreprocessor):
                 )
                 for line in lines
             ],
-            "cells": [_show(cell, by_cell, figures) for cell in nb.cells],
+            "cells": cells,
             "notes": [str(note) for note in notes],
             "sums": sums,
             "ask": ASK,

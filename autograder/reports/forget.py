@@ -100,10 +100,12 @@ def _forget_in_gradebook(course: Course, student: str, really: bool) -> list[str
         for table in (tables.answers, tables.marks, tables.files, dropped_marks):
             if not there.has_table(table.name):
                 continue
-            if table is tables.answers and there.has_table(tables.leases.name):
+            if table is tables.answers:
                 codes = table.select().where(table.c.student == student)
                 found = [row.code for row in gradebook.db.execute(codes)]
-                gradebook.db.execute(delete(tables.leases).where(tables.leases.c.code.in_(found)))
+                for by_code in (tables.leases, tables.places):
+                    if there.has_table(by_code.name):
+                        gradebook.db.execute(delete(by_code).where(by_code.c.code.in_(found)))
             done = gradebook.db.execute(delete(table).where(table.c.student == student))
             count += done.rowcount
         try:

@@ -19,6 +19,7 @@ from autograder.classroom.staleness import Stale, require_fresh
 from autograder.course import Assignment, Course, CourseError
 from autograder.files import replace_file
 from autograder.intake.collected import Log
+from autograder.intake.writeups import find_elsewhere
 from autograder.reports.lateness import Arrival, find_arrivals, require_possible, say_lateness
 from autograder.roster import (
     Entry,
@@ -73,6 +74,7 @@ class Grade:
     not_gradable: dict[str, str] = field(default_factory=dict)  # notebook -> why
     stale: list[Stale] = field(default_factory=list)  # scores that are older than today's rules
     arrival: Arrival | None = None
+    elsewhere: str = ""  # files in which answers that wait may stand
 
     @property
     def points(self) -> float:
@@ -118,6 +120,8 @@ class Grade:
                 else f"{self.waiting} answers still wait"
             )
             lines.append(f"{what} for a person and count{'s' * (self.waiting == 1)} 0 until then")
+        if self.waiting and self.elsewhere:
+            lines.append(f"answers that wait may be elsewhere, in {self.elsewhere}")
         lines += [
             f"{name} cannot be graded as it is: {why}" for name, why in self.not_gradable.items()
         ]
@@ -176,6 +180,13 @@ def _work_out_all(
                     [found for found in stale if found.student == entry.student])
         for entry, name in people
     ]  # fmt: skip
+    for grade in grades:
+        if grade.waiting:
+            found = find_elsewhere(assignment, grade.entry.student)
+            grade.elsewhere = ", ".join(map(str, found))
+        if grade.elsewhere:
+            words = f"{grade.entry.student}: answers wait, and may be elsewhere: {grade.elsewhere}."
+            notes.append((grade.entry.student, words))
     return grades, notes
 
 

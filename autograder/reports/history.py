@@ -12,6 +12,7 @@ from autograder.classroom.snapshot import open_copy
 from autograder.course import Assignment, CourseError
 from autograder.intake.collected import Log
 from autograder.intake.moments import describe_moment, find_moments
+from autograder.intake.writeups import find_handed_in
 from autograder.marking import tables
 from autograder.marking.requests import read_requests
 
@@ -53,6 +54,9 @@ def _tell(assignment: Assignment, student: str) -> list[str]:
     moment = find_moments(assignment).get(student)
     if moment is not None:
         told.append(f"the moment that counts: {describe_moment(moment)}")
+    found = find_handed_in(assignment, student)
+    if found:
+        told.append(f"now: beside the notebooks there is {', '.join(map(str, found))}")
     if account and account.troubles:
         told.append(f"now: cannot be graded as it is. {account.sentence}")
     return told

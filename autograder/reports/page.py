@@ -13,6 +13,7 @@ import statistics
 from collections import Counter
 
 from autograder.marking.questions import name_answer
+from autograder.opener import describe_size
 from autograder.reports.lateness import Arrival, say_lateness
 from autograder.reports.report import ClassFacts, ExerciseFacts, QuestionFacts
 from autograder.reports.similarity import Pair
@@ -85,6 +86,7 @@ def make_page(facts: ClassFacts) -> str:
     """Return the whole page."""
     sections = [
         *_write_not_gradable(facts),
+        *_write_elsewhere(facts),
         ("scores", "Scores", _write_scores(facts)),
         ("exercises", "Points by exercise", _write_exercises(facts)),
         ("mistakes", "Which mistakes were made", _write_mistakes(facts)),
@@ -129,6 +131,40 @@ def _write_not_gradable(facts: ClassFacts) -> list[tuple[str, str, str]]:
         "file, or give the marks by hand."
     )
     return [("ungradable", "Handed in, but not gradable", f"<p>{words}</p><ul>{items}</ul>")]
+
+
+def _write_elsewhere(facts: ClassFacts) -> list[tuple[str, str, str]]:
+    """List what was handed in beside the notebooks: answers may stand there that no cell holds."""
+    if not facts.writeups:
+        return []
+    rows = []
+    for student, writeup, document in facts.writeups:
+        name = f"a {writeup.kind} file" if facts.anonymous else writeup.label
+        pages = f"{document.pages}" if writeup.kind == "pdf" and document.pages else ""
+        bare = facts.bare.get(student, 0)
+        words = (
+            f"{_count(bare, 'answer')} untouched: elsewhere" if bare else "no answer is untouched"
+        )
+        rows.append(
+            f"<tr><td>{_name(facts, student)}</td><td>{_e(name)}</td><td class='n'>{pages}</td>"
+            f"<td class='n'>{describe_size(writeup.size)}</td>"
+            f"<td>{_e(words if facts.anonymous or not document.problem else f'{words}. {document.problem}')}</td></tr>"
+        )
+    told = (
+        "This was handed in beside the notebooks. An answer whose cell is untouched may stand in it: it "
+        "waits for a person, and the marking desk shows both side by side. What submit prints "
+        "is not listed: it holds the same answers as the notebooks."
+    )
+    heads = "".join(
+        f'<th scope="col"{kind}>{word}</th>'
+        for word, kind in (("who", ""), ("file", ""), ("pages", ' class="n"'), ("size", ' class="n"'),
+                           ("their answers", ""))
+    )  # fmt: skip
+    table = (
+        f'<p>{told}</p><div class="scroll" tabindex="0"><table><thead><tr>{heads}</tr></thead><tbody>'
+        f"{''.join(rows)}</tbody></table></div>"
+    )
+    return [("elsewhere", "Written elsewhere", table)]
 
 
 def _write_cards(facts: ClassFacts) -> str:

@@ -20,6 +20,9 @@ from autograder.classroom.staleness import Stale, require_fresh
 from autograder.course import Assignment, CourseError
 from autograder.files import replace_file
 from autograder.grading.grade import read_result
+from autograder.intake.writeups import WriteUp, find_elsewhere
+from autograder.marking.documents import Document, open_document
+from autograder.marking.questions import find_name
 from autograder.plain_text import clean_text
 from autograder.reports.examples import find_codes, make_anonymous
 from autograder.reports.lateness import Arrival, find_arrivals, require_possible
@@ -91,6 +94,8 @@ class ClassFacts:
     not_on_roster: list[str]
     nothing_handed_in: list[str]
     isolation: list[str]
+    bare: dict[str, int]  # student -> answers whose cells are as they were handed out
+    writeups: list[tuple[str, WriteUp, Document]]  # student, what they wrote elsewhere
     arrivals: list[Arrival]
     stale: list[Stale] = field(default_factory=list)
 
@@ -153,6 +158,7 @@ def gather(
     for student in track(sorted(graded), "reading the class"):
         for name, blueprint in blueprints.items():
             found = _read(graded[student] / f"{name}.ipynb")
+            facts.bare[student] = facts.bare.get(student, 0) + _count_bare(found, blueprint)
             if found is None:
                 facts.missing.append((student, name))
                 continue
@@ -176,6 +182,11 @@ def gather(
     if anonymous:
         why = "the page with names says why"  # by files, on which people put their own names
         facts.not_gradable = [("a student", why) for _ in facts.not_gradable]
+    facts.writeups = [
+        (student, writeup, open_document(writeup))
+        for student in sorted(graded)
+        for writeup in find_elsewhere(assignment, student)
+    ]
     here = {account.student for account in accounts.values() if account.handed_in}
     nothing = sorted(set(accounts) - here - set(graded))
     facts.arrivals = [arrivals[student] for student in sorted(graded)]
@@ -233,6 +244,8 @@ def _start(
         not_on_roster=[],
         nothing_handed_in=[],
         isolation=[],
+        bare={},
+        writeups=[],
         arrivals=[],
     )
 
@@ -257,6 +270,17 @@ def _read(path: Path) -> nbformat.NotebookNode | None:
         return notebook if read_result(notebook) else None
     except (OSError, ValueError, AttributeError):
         return None
+
+
+def _count_bare(notebook: nbformat.NotebookNode | None, blueprint: Blueprint) -> int:
+    """Count the answers that carry points and hold nothing of the student's."""
+    cells = notebook.cells if notebook is not None else []
+    texts = {find_name(cell): cell.source.split() for cell in cells}
+    return sum(
+        texts.get(slot.grade_id, []) in ([], slot.release.source.split())
+        for slot in blueprint.slots
+        if slot.role == "answer" and slot.points > 0
+    )
 
 
 def _add_marks(facts: ClassFacts, marks: list[Mark], missing: set[tuple[str, str]]) -> None:

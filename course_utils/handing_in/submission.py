@@ -66,6 +66,11 @@ def make_submission(folder: Path, assignment: str | None = None) -> Path:
         warnings += examine(notebook)
     files = {f"{notebook.name}.ipynb": notebook.path.read_bytes() for notebook in notebooks}
     for name, without in plan.files.items():
+        if (folder / name).is_symlink():
+            raise HandInError(
+                f"{name} is a link, and what it leads to would be handed in. Put the file itself into "
+                f"{folder.resolve()}, and run this again."
+            )
         if (folder / name).is_file():
             files[name] = (folder / name).read_bytes()
         else:

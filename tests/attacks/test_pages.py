@@ -2,6 +2,7 @@
 
 import html
 import re
+from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import nbformat
@@ -14,6 +15,7 @@ from autograder.demo.personas import fill_in, solve_all
 from autograder.grading.grade import grade_notebook
 from autograder.grading.sanitize import sanitize_markdown, sanitize_notebook
 from autograder.intake.restore import restore
+from autograder.marking.render import render_markdown
 from tests.test_browser import CHROMIUM, QUIET
 
 pytestmark = pytest.mark.xdist_group("pages")
@@ -88,8 +90,8 @@ def test_nothing_that_acts_is_left(graded):
 
 
 def test_words_and_signs_of_honest_answers_stay():
-    text = "If $a<b$ then `x<y`; H<sub>2</sub>O, <br> <img src='fig.png' width=\"300\">, 1 < 2"
-    kept = "If $a< b$ then `x< y`; H<sub>2</sub>O, <br> <img src='fig.png' width=\"300\">, 1 < 2"
+    text = "If $a<b$ then `x<y`; H<sub>2</sub>O, <br> <img src='attachment:fig(1).png' width=\"300\">, 1 < 2!"
+    kept = text.replace("a<b", "a< b").replace("x<y", "x< y")
     assert sanitize_markdown(text) == kept
 
 
@@ -142,6 +144,83 @@ def test_a_link_cannot_act(text):
     assert not {"javascript:", "vbscript:"} & {"".join(a.split()) for a in addresses}
     assert "data:text/html" not in str(re.findall(r"href=\S+", page))
     assert "svg+xml" not in str(re.findall(r"src=\S+", page))
+
+
+AWAY = "https://spy.example/p.png"
+FROM_ADDRESSES = [
+    f"![x]({AWAY})", f"![x](<{AWAY}>)", f"![x]( {AWAY} 'words')", f"![x][r]\n\n[r]: {AWAY}",
+    f"![r]\n\n[r]: {AWAY}", f"![r][]\n\n> [r]: <{AWAY}>", f"![a [b] c]({AWAY})", f"![a\nb]({AWAY})",
+    f"![a\\](attachment:x.png)]({AWAY})", f"![a`](attachment:x.png)`]({AWAY})",
+    f"![a$](attachment:x.png)$]({AWAY})", f"[![x](attachment:x.png)]({AWAY}) ![y]({AWAY})",
+    f"<img src='{AWAY}'>", f"<IMG\nSRC={AWAY}>", f"<img alt='x' src=\"{AWAY}\" width='3'/>",
+    "<img src='&#104;ttps://spy.example/p.png'>", "<img src='//spy.example/p.png'>", "![x](//spy.example/p)",
+    f"<img srcset='{AWAY} 2x'>", f"<img src='attachment:x.png' src='{AWAY}'>", "![x](/formgrader/api/x)",
+    f"<p style='background:url({AWAY})'>", f"<table background='{AWAY}'>", f"![x](data:image/png;base64,AA)![y]({AWAY})",
+    f"\\![x]({AWAY})", f"!\\[x]({AWAY}) ![*x*]({AWAY})", f"$ ![x]({AWAY}) $", f"- ![x]({AWAY})",
+]  # fmt: skip
+IN_HTML = [
+    f"<img src='{AWAY}'>", f"<b style=\"background: url('{AWAY}')\">x</b>", f"<table background={AWAY}>",
+    f"<p style='color: u\\72l({AWAY})'>x</p>", f"<style>p {{ background: url({AWAY}) }}</style>",
+    f"<div style='width: image-set(\"{AWAY}\" 1x)'>x</div>", f"<link rel=stylesheet href={AWAY}>",
+    f"<video poster={AWAY}></video>", f"<svg><image href={AWAY}></svg>", f"<input type=image src={AWAY}>",
+]  # fmt: skip
+
+
+class Loading(HTMLParser):
+    """Finds what a browser would ask for while it shows a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            words = re.sub(r"\\\\", "", value or "")
+            if (tag != "a" and "spy.example" in words) or (name == "src" and "formgrader" in words):
+                self.found.append((tag, name, value))
+
+
+def show_in_formgrader(cells):
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.attachments = {"x.png": {"image/png": PIXEL}}
+    sanitize_notebook(notebook, ours=set())
+    return render(notebook).split("<body", 1)[1]
+
+
+@pytest.mark.parametrize("text", FROM_ADDRESSES)
+def test_no_picture_is_fetched_from_an_address(text):
+    output = nbformat.v4.new_output("display_data", data={"text/markdown": text})
+    code = nbformat.v4.new_code_cell("", outputs=[output])
+    page = show_in_formgrader([nbformat.v4.new_markdown_cell(text), code])
+    assert Loading(page).found == []
+
+
+@pytest.mark.parametrize("text", IN_HTML)
+def test_no_output_fetches_anything(text):
+    output = nbformat.v4.new_output("display_data", data={"text/html": text})
+    page = show_in_formgrader([nbformat.v4.new_code_cell("", outputs=[output])])
+    assert Loading(page).found == []
+
+
+def test_a_picture_from_an_address_goes_as_on_feedback_pages():
+    text = f"before ![a plot]({AWAY}) after"
+    for page in (show_in_formgrader([nbformat.v4.new_markdown_cell(text)]), render_markdown(text)):
+        assert "a picture that cannot be shown" in page and "after" in page
+        assert not Loading(page).found
+    pasted = (
+        "![mine](attachment:x.png) ![m](attachment:x.png \"words\") <img src='attachment:x.png'>"
+    )
+    page = show_in_formgrader([nbformat.v4.new_markdown_cell(pasted)])
+    assert page.count(PIXEL) >= 2 and "cannot be shown" not in page
+    cell = nbformat.v4.new_markdown_cell("![m](attachment:a(1).png)")
+    cell.attachments = {"a(1).png": {"image/png": PIXEL}}
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    sanitize_notebook(notebook, ours=set())
+    assert PIXEL in render(notebook)
+    assert sanitize_markdown("Yes! [so] x![0] 5![") == "Yes! [so] x! [0] 5! ["
 
 
 def test_honest_links_stay():

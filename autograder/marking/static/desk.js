@@ -151,6 +151,29 @@ function tell(what) {
   navigator.sendBeacon(`${page.dataset.lease}/${what}`, body);
 }
 
+// ------------------------------------------------------------------- where an answer stands
+
+// Without this the page is opened anew, and what was ticked is lost.
+async function putPlace(event) {
+  event.preventDefault();
+  const body = new URLSearchParams(new FormData(event.target, event.submitter));
+  const kept = await fetch(event.target.action, { method: "POST", body, redirect: "manual" });
+  const saved = kept.type === "opaqueredirect";
+  const figure = event.submitter.closest("figure, details");
+  const words = document.getElementById("place");
+  words.textContent = !saved ? "That was not saved." : event.submitter.value ? "Saved: the answer is at " : "Saved.";
+  if (saved && event.submitter.value) {
+    const [key, page] = event.submitter.value.split(":");
+    const link = Object.assign(document.createElement("a"), {
+      href: `#page-${key}-${page}`,
+      textContent: figure.querySelector("img")?.alt ?? "this file",
+    });
+    link.dataset.key = "p";
+    words.append(link);
+  }
+}
+
+document.getElementById("put-place")?.addEventListener("submit", putPlace);
 document.addEventListener("keydown", pressKey);
 if (form) {
   let sent = false;

@@ -418,8 +418,14 @@ def test_other_names_links_and_unreadable_files(graded, tmp_path):
     assert found["broken"]["score"] == 0
     assert "not valid JSON" in str(found["broken"]["cells"])
     assert summary["graded"] == 3
-    (problem,) = summary["problems"]
-    assert "handed in no notebook" in problem["error"]
+    for again in (summary, grade_class(tmp_path, notebooks=[NOTEBOOK])[1]):
+        problems = {problem["student"]: problem for problem in again["problems"]}
+        assert problems.keys() == {"broken", "nothing"}, "said as long as it is so"
+        assert "not valid JSON" in problems["broken"]["error"], "and never a silent 0"
+        assert problems["broken"]["notebook"] == NOTEBOOK
+        assert "handed in no notebook" in problems["nothing"]["error"]
+    done = run_autograder("grades", "--track", "graduate", COURSE_GRADING=str(tmp_path))
+    assert done.returncode == 1 and "the work of broken" in done.stderr
 
 
 def test_the_modules_of_a_class_import_without_dask():

@@ -11,9 +11,13 @@ import nbformat
 from nbgrader.api import Gradebook
 
 from autograder.demo.personas import fill_in, solve_all, strip_metadata
+from tests.autograder.intake.latex import make_writeup
+from tests.journey.forms import export_py
 
 FIRST = "1_query_crafting"
 SECOND = "2_attention_from_scratch"
+THIRD = "3_finetune_roberta"
+WRITEUP = "hw attention.pdf"
 LONG_AGO = 10**9
 MADE = "2030-03-01T12:00:00+00:00"
 
@@ -76,6 +80,12 @@ def make_odd_students(kit):
         Odd("web-page", {}, refused="", files={
             f"attention/{FIRST}.html": html.escape("<p>my work</p>").encode()}),
         Odd("empty-folder", {}, files={"attention": None}),
+        # As the course's first edition wanted it: three .py files, and the answers in one PDF from LaTeX.
+        Odd("latex-beside-py", whole | {SECOND: 0, THIRD: 0}, "they may be elsewhere", files={
+            **{f"attention/{part}.py": export_py(notebook, part).encode() for part, notebook in (
+                (FIRST, fill_in(kit[FIRST], solve_all(kit[FIRST]))), (SECOND, other),
+                (THIRD, fill_in(kit[THIRD], {})))},
+            f"attention/{WRITEUP}": make_writeup("1.2.1 Because the dot product grows.", "1.4.1 No.")}),
     ]  # fmt: skip
 
 

@@ -1,11 +1,24 @@
 """Odd but honest students get what they earned through every door, and every choice is said."""
 
 import json
+import re
 
 import pytest
+from nbgrader.api import Gradebook
 
 from autograder.blueprint import load_blueprints
-from tests.autograder.intake.odd_students import FIRST, make_odd_students, put_all, read_scores
+from autograder.course import load_assignment
+from autograder.marking.desk import Desk
+from autograder.marking.documents import draw, open_document
+from tests.autograder.intake.odd_students import (
+    FIRST,
+    SECOND,
+    THIRD,
+    WRITEUP,
+    make_odd_students,
+    put_all,
+    read_scores,
+)
 from tests.conftest import grade, run_autograder, run_nbgrader
 
 
@@ -19,8 +32,8 @@ def students(kit):
     return make_odd_students(kit)
 
 
-def test_there_are_22_of_them(students):
-    assert len({student.name for student in students}) == 22
+def test_there_are_23_of_them(students):
+    assert len({student.name for student in students}) == 23
 
 
 def test_the_class_as_a_whole(students, tmp_path):
@@ -42,6 +55,51 @@ def test_the_class_as_a_whole(students, tmp_path):
         said = " ".join([*found["flags"], *found["repairs"]])
         assert student.told in said, (student.name, said)
     assert done.returncode == 1, "some could not be graded"
+    check_what_is_elsewhere(tmp_path)
+
+
+def check_what_is_elsewhere(grading):
+    """The answers of who wrote a PDF wait, wherever one looks; those of others are 0 as before."""
+    options = {"COURSE_GRADING": str(grading)}
+    page = grading / "report.html"
+    assert run_autograder("report", **options).returncode == 0
+    row = re.search(
+        rf"<tr><td>[^\n]*?latex-beside-py.*?{WRITEUP}.*?</tr>", page.read_text("utf-8")
+    )[0]
+    assert "<td class='n'>2</td>" in row and "untouched: elsewhere" in row
+    done = run_autograder("grades", "--track", "graduate", **options)
+    assert done.returncode == 1 and "not marked yet" in done.stderr
+    assert (
+        f"latex-beside-py: answers wait, and may be elsewhere: {WRITEUP}"
+        in done.stderr + done.stdout
+    )
+    assert WRITEUP in run_autograder("history", "latex-beside-py", **options).stdout
+    assert find_waiting(grading, "latex-beside-py")[FIRST] == count_answers(FIRST)
+    assert find_waiting(grading, "blank-beside-copy")[FIRST] == count_answers(FIRST), "own words"
+    assert find_waiting(grading, "worse-but-later")[FIRST] == 0, "bare, and nothing beside it"
+    assignment = load_assignment("attention")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COURSE_GRADING", str(grading))
+        desk = Desk(load_assignment(assignment.name))
+        desk.refresh()
+        mine = [x for x in desk.read_answers() if x.student == "latex-beside-py"]
+        assert mine and {x.status for x in mine if x.notebook == FIRST} == {"elsewhere"}
+        (writeup,) = desk.find_writeups(mine[0])
+        assert open_document(writeup).pages == 2 and draw(writeup, 2).startswith(b"\x89PNG")
+        desk.close()
+
+
+def count_answers(name):
+    blueprint = load_blueprints(load_assignment("attention"))[name]
+    return sum(slot.role == "answer" and slot.points > 0 for slot in blueprint.slots)
+
+
+def find_waiting(grading, student):
+    """Return how many answers with points wait for a person, by notebook."""
+    with Gradebook(f"sqlite:///{grading / 'gradebook.db'}", "attention-course") as gradebook:
+        found = gradebook.find_submission("attention", student)
+        return {notebook.name: sum(grade.needs_manual_grade and grade.max_score > 0 for grade in notebook.grades)
+                for notebook in found.notebooks}  # fmt: skip
 
 
 # Every route has the same intake: others than the class take a part of the students in `make test`.
@@ -61,6 +119,10 @@ def test_nbgrader_autograde_gives_the_same(students, part, tmp_path):
     for student in students:
         for notebook, points in student.earns.items():
             assert scores[student.name, notebook] == points, (student.name, done.stderr[-3000:])
+    if any(student.name == "latex-beside-py" for student in students):
+        assert find_waiting(tmp_path, "latex-beside-py") == {
+            name: count_answers(name) for name in (FIRST, SECOND, THIRD)
+        }
 
 
 @parts

@@ -116,7 +116,7 @@ def test_a_mark_from_formgrader_is_not_overwritten_unseen(desk, grading):
     with pytest.raises(Overtaken):
         desk.give(question, "ann", judge(question), {answer.code: answer.seen})
     assert read_grade(grading, answer.student)[0] == 1.75
-    assert desk.find_answer(question, answer.code).status == "elsewhere"
+    assert desk.find_answer(question, answer.code).status == "formgrader"
 
 
 def test_several_answers_are_written_together_or_not_at_all(desk):

@@ -55,6 +55,7 @@ def list_addresses():
     code = find_code(CELL, "student002")
     parts = {
         "assignment": "attention", "notebook": NOTEBOOK, "cell": CELL, "code": code, "what": "keep",
+        "key": "0" * 16, "page": "1",
     }  # fmt: skip
     found = []
     for pattern, handler in pages.ADDRESSES:

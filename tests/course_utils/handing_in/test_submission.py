@@ -1,13 +1,17 @@
 """Handing in: warned before it is too late, nothing destroyed, one document to print."""
 
 import base64
+import io
 import json
 import shutil
+import struct
 import sys
 import types
 import zipfile
+import zlib
 
 import nbformat
+import pypdf
 import pytest
 
 from course_utils import colab
@@ -374,3 +378,72 @@ def test_without_a_kernel_check_says_what_to_do(tmp_path, capsys, monkeypatch):
     path.write_text(nbformat.writes(nbformat.v4.new_notebook(cells=cells)))
     assert main(["check", str(path)]) == 1
     assert "No fresh kernel could be started (No such kernel" in capsys.readouterr().err
+
+
+def test_a_link_is_not_packed(folder, capsys):
+    secret = folder.parent / "secret.csv"
+    secret.write_text("a classmate's predictions")
+    (folder / "test_predictions.csv").symlink_to(secret)
+    with pytest.raises(
+        HandInError, match=r"test_predictions\.csv is a link, .* Put the file itself"
+    ):
+        make_submission(folder)
+    assert not list(folder.glob("*.zip"))
+    (folder / "test_predictions.csv").unlink()
+    (folder / "test_predictions.csv").write_text("index,label")
+    path, _ = submit(folder, capsys)
+    assert "test_predictions.csv" in zipfile.ZipFile(path).namelist()
+
+
+def test_no_word_of_an_answer_is_taken_for_a_formula():
+    text = "FORMULA7X and FORMULA0X, 0123456789abcdefx0x, and $x$"
+    page = writeup.render_markdown(text, {})
+    assert "FORMULA7X and FORMULA0X, 0123456789abcdefx0x, and <img" in page
+
+
+def test_an_answer_that_takes_too_long_is_shown_as_it_was_typed(monkeypatch):
+    pictures = {"a.png": "data:image/png;base64," + "A" * 20_000_000}
+    page = writeup.render_markdown("**mine** " + "![p](attachment:a.png)" * 1_000, pictures)
+    assert "would have taken too long" in page and "**mine**" in page and len(page) < 30_000
+    assert "<strong>" in writeup.render_markdown("**mine**", {})
+
+
+def test_pages_are_counted_in_compressed_pdfs_too():
+    """Where the list of pages is compressed, as WeasyPrint does it, no word of it is in the bytes."""
+    writer = pypdf.PdfWriter()
+    for _ in range(3):
+        writer.add_blank_page(100, 100)
+    plain = io.BytesIO()
+    writer.write(plain)
+    assert writeup.count_pages(plain.getvalue()) == 3
+    compressed = make_compressed_pdf(4)
+    assert b"/Page" not in compressed
+    assert writeup.count_pages(compressed) == 4
+    for damaged in (b"", b"%PDF-1.7 no", plain.getvalue()[:200]):
+        with pytest.raises(ValueError, match=r"PDF|page"):
+            writeup.count_pages(damaged)
+
+
+def make_compressed_pdf(pages):
+    """Return a PDF whose objects lie in a compressed object stream."""
+    kids = " ".join(f"{3 + i} 0 R" for i in range(pages))
+    objects = {1: "<</Type/Catalog/Pages 2 0 R>>", 2: f"<</Type/Pages/Kids[{kids}]/Count {pages}>>"}
+    objects |= {3 + i: "<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>" for i in range(pages)}
+    index, body = "", ""
+    for number, words in objects.items():
+        index += f"{number} {len(body)} "
+        body += words + " "
+    packed = zlib.compress((index + body).encode())
+    pdf = b"%PDF-1.7\n"
+    stream, table = len(objects) + 1, len(objects) + 2
+    first = len(pdf)
+    pdf += (f"{stream} 0 obj<</Type/ObjStm/N {len(objects)}/First {len(index)}/Filter/FlateDecode"
+            f"/Length {len(packed)}>>stream\n").encode() + packed + b"\nendstream endobj\n"  # fmt: skip
+    start = len(pdf)
+    rows = struct.pack(">BHB", 0, 0, 0)
+    rows += b"".join(struct.pack(">BHB", 2, stream, i) for i in range(len(objects)))
+    rows += struct.pack(">BHB", 1, first, 0) + struct.pack(">BHB", 1, start, 0)
+    rows = zlib.compress(rows)
+    pdf += (f"{table} 0 obj<</Type/XRef/Size {table + 1}/W[1 2 1]/Root 1 0 R/Filter/FlateDecode"
+            f"/Length {len(rows)}>>stream\n").encode() + rows + b"\nendstream endobj\n"  # fmt: skip
+    return pdf + f"startxref\n{start}\n%%EOF\n".encode()
