@@ -565,6 +565,7 @@ def run_grades(options) -> int:
     from autograder.reports.grades import (
         require_marked,
         say_new_columns,
+        say_open,
         work_out_course,
         work_out_grades,
         write_course,
@@ -592,6 +593,9 @@ def run_grades(options) -> int:
     for note in [*notes, *say_old_extensions(assignment, find_roster(assignment))]:
         print(note, file=sys.stderr)
     if not writes:
+        if said := say_open(single):
+            print(f"These are not the last word, because what is open counts 0: {said}.",
+                  file=sys.stderr)  # fmt: skip
         return 0
     if not options.unmarked_as_zero:
         require_marked(single)

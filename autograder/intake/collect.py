@@ -36,6 +36,7 @@ from autograder.intake.matching import Assigned, Match, Matcher, refuse_namesake
 from autograder.intake.moments import write_stamps
 from autograder.intake.unzip import DAMAGED, read_member
 from autograder.intake.worksheet import Worksheet, is_worksheet, read_worksheet
+from autograder.intake.writeups import find_elsewhere
 from autograder.opener import describe_size
 from autograder.plain_text import clean_text, show_name
 from autograder.roster import find_roster
@@ -81,6 +82,7 @@ class Collected:
     empty: set[str] = field(default_factory=set)  # whose part held no file
     late: set[str] = field(default_factory=set)  # whom the platform calls late, without a moment
     moodle_alone: bool = False  # Moodle's folders came without the worksheet that says when
+    writeups: dict[str, list[str]] = field(default_factory=dict)  # what is elsewhere, by student
     results: int = 0  # students whose points on Gradescope are known
     problems: list[str] = field(default_factory=list)  # sentences
 
@@ -139,6 +141,8 @@ def collect(
     for student in track(sorted(placer.touched), "looking when it came"):
         try:
             _note_counting(assignment, student, log.entries[student])
+            if found := find_elsewhere(assignment, student):
+                done.writeups[student] = [writeup.label for writeup in found]
         except Exception as problem:  # one student's files must not cost the others
             done.problems.append(
                 describe_failure(problem, f"{student}: could not be looked through")

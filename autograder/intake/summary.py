@@ -34,6 +34,9 @@ def tell_what_came(done: Collected, students: Iterable[str]) -> Iterator[str]:
             nothing.append(student)
     if nothing:
         yield f"Nothing came from {', '.join(nothing)}."
+    for student, labels in sorted(done.writeups.items()):
+        more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+        yield f"{student}: answers may be elsewhere: {', '.join(labels[:3])}{more} (the desk shows it)"
     yield from done.left_out
     everything = sum(done.known.values())
     known = f"; {everything} were there already" if everything else ""

@@ -219,6 +219,16 @@ def _compare_with_gradescope(assignment: Assignment, marks: dict[str, list[Mark]
 
 def require_marked(grades: list[Grade]) -> None:
     """Refuse to hand out grades while something in them still has to be read by a person."""
+    said = say_open(grades)
+    if said:
+        raise CourseError(
+            f"Nothing was written, because unmarked work would count 0: {said}. Mark "
+            "what waits, or say --unmarked-as-zero."
+        )
+
+
+def say_open(grades: list[Grade]) -> str:
+    """Say what still has to be read by a person, or cannot be graded; nothing where all is done."""
     waiting = [grade for grade in grades if grade.waiting]
     broken = [grade for grade in grades if grade.not_gradable]
     said = []
@@ -229,11 +239,7 @@ def require_marked(grades: list[Grade]) -> None:
     if broken:
         names = _name_some([grade.entry.student for grade in broken])
         said.append(f"the work of {names} cannot be graded as it is")
-    if said:
-        raise CourseError(
-            f"Nothing was written, because unmarked work would count 0: {'; '.join(said)}. Mark "
-            "what waits, or say --unmarked-as-zero."
-        )
+    return "; ".join(said)
 
 
 def _name_some(names: list[str]) -> str:

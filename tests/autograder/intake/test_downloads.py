@@ -115,6 +115,9 @@ def test_the_summary_names_everybody(enter, tmp_path):
     for person in people[:-1]:
         assert f"\n{person.login}: 1_query_crafting.ipynb" in f"\n{done.stdout}"
     assert "van: handed in no file" in done.stdout
+    assert (
+        "jose2: answers may be elsewhere: week 3/mine/report.pdf (the desk shows it)" in done.stdout
+    )
     assert "not placed: Who[2J Ever_9 (1 file) names nobody on the roster exactly" in done.stderr
     assert 'say whose it is: --assign "file or folder=student"' in done.stderr
 
