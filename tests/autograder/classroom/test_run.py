@@ -425,11 +425,11 @@ def test_other_names_links_and_unreadable_files(graded, tmp_path):
         assert problems["broken"]["notebook"] == NOTEBOOK
         assert "handed in no notebook" in problems["nothing"]["error"]
     done = run_autograder("grades", "--track", "graduate", COURSE_GRADING=str(tmp_path))
-    assert done.returncode == 0 and "the work of broken cannot be graded" in done.stderr
+    assert done.returncode == 0 and "the work of broken, nothing cannot be graded" in done.stderr
     done = run_autograder(
         "grades", "--track", "graduate", "--format", "csv", COURSE_GRADING=str(tmp_path)
     )
-    assert done.returncode == 1 and "the work of broken cannot be graded" in done.stderr
+    assert done.returncode == 1 and "the work of broken, nothing cannot be graded" in done.stderr
 
 
 def test_the_modules_of_a_class_import_without_dask():
