@@ -66,12 +66,12 @@ MORE = [
     Cheat("np.asarray gives other numbers", "import numpy as np\nold = np.asarray\nnp.asarray = lambda *a, **k: old([17.0, 0, 0])\nq_select_first = [0, 0, 0]", "numpy.asarray"),
     Cheat("callable says yes", "import builtins\nbuiltins.callable = lambda x: True\nq_select_first = [0, 0, 0]", "builtins.callable"),
     Cheat("JSONEncoder.default", "import json\njson.JSONEncoder.default = lambda self, o: 1\nq_select_first = 1", "JSONEncoder.default"),
-    Cheat("hides a builtin in json", "import json.decoder\njson.decoder.len = lambda x: 1\nq_select_first = 1", "json.decoder.len"),
+    Cheat("hides a builtin in a module", "import base64\nbase64.isinstance = lambda *a: True\nq_select_first = 1", "base64.isinstance"),
     Cheat("the formatter of IPython", "from IPython.core.formatters import PlainTextFormatter\nPlainTextFormatter.__call__ = lambda self, o: '{\"q_select_first\": 1}'\nq_select_first = 1", "PlainTextFormatter.__call__"),
     Cheat("b64encode", "import base64\nbase64.b64encode = lambda b: b'AAAA'\nq_select_first = 1", "base64.b64encode"),
     Cheat("asks the question itself", "import sys\ntry:\n    print(sys.modules['_course_' + 'question'].answer('', 'n', 'def probe(n, i): return {}', '{}', ''))\nexcept Exception as e:\n    print(e)\nq_select_first = 1"),
     Cheat("puts a module in the question's place", "import sys, types\nm = types.ModuleType('x')\nm.answer = lambda *a: '{\"q_select_first\": 1}'\nsys.modules['_course_question'] = m\nq_select_first = 1", "_course_question"),
-    Cheat("looks for the key among all objects", "import gc\nfound = [o for o in gc.get_objects() if isinstance(o, bytes) and len(o) == 32]\nq_select_first = 1", "gc.get_objects"),
+    Cheat("looks for the key among all objects", "import gc\nfound = [o for o in gc.get_objects() if isinstance(o, bytes) and len(o) == 32]\nq_select_first = 1", "get_objects"),
     Cheat("frames by halves of a name", "import sys\nclass Q(list):\n    def __iter__(self):\n        getattr(sys, '_get' + 'frame')(1)\n        return iter([0.0, 0.0, 0.0])\nq_select_first = Q()\ngetattr(sys, '_get' + 'frame')(0)", "frames"),
     Cheat("the frame of a traceback", "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    f = e.__traceback__.tb_frame.f_back\nq_select_first = 1", "frames"),
     Cheat("opens the closure", "import sys\nk = sys.modules.get('_course_question').answer.__closure__\nq_select_first = 1", "_course_question"),
@@ -152,4 +152,4 @@ def test_two_hundred_honest_notebooks_raise_no_flag():
                 result = _grade(assignment, blueprint.name, solve_all(blueprint) | trial.codes)
                 assert result.flags == [], (trial.codes, result.flags)
                 tried += 1
-    assert tried >= 100
+    assert tried >= 200
