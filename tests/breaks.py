@@ -184,7 +184,7 @@ BREAKS = [
     Break("kernel", "autograder/kernel/guard.py", "    sys.addaudithook(hook)", "    pass"),
     Break("kernel", "autograder/kernel/guard.py", "    _rest_checks()\n\n", "\n"),
     Break("kernel", "autograder/kernel/guard.py", "setattr(owner, name, before[name])", "pass"),
-    Break("kernel", SESSION, "            return \"\"\n        told = json", "            pass\n        told = json"),
+    Break("kernel", SESSION, "if not hmac.compare_digest(", "if False and not hmac.compare_digest("),
     # ------------------------------------------------------------------------------- the intake
     Break("intake", READ, "type(version) is not int or version not in (1, 2, 3, 4)", "version != 4"),
     Break("intake", READ, 'decode("utf-8-sig")', 'decode("utf-8")'),

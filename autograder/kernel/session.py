@@ -185,7 +185,8 @@ class KernelSession:
         if not hmac.compare_digest(
             signature.encode(), self._sign("reply", nonce, content).encode()
         ):
-            self.seen.append(("changed", "the reply to a question", ""))
+            if text:
+                self.seen.append(("changed", "the reply to a question", ""))
             return ""
         told = json.loads(content)
         self.seen += [tuple(note) for note in told["seen"] if tuple(note) not in self.seen]
