@@ -148,7 +148,7 @@ BREAKS = [
     Break("judge", JUDGE, "    except Exception as problem:  # a reply", "    except KeyboardInterrupt as problem:  # a reply"),
     Break("judge", GRADE, "        if verdict.slip:", "        if False:"),
     Break("judge", GRADE, "for line in verdict.lines)", "for line in verdict.messages)"),
-    Break("kernel", "autograder/kernel/nursery.py", "        closed.wait()", "        pass"),
+    Break("kernel", "autograder/kernel/nursery.py", "        closed.wait()", "        closed.wait(2)"),
     Break("kernel", SESSION, 'getattr(self.manager.provisioner.process, "lost", False)', "False"),
     Break("judge", GRADE, "elif is_kept(cell):", "elif is_kept(cell) and cell.outputs:"),
     Break("judge", "autograder/grading/canary.py", "if scores.get(name) != bird.earns:",
