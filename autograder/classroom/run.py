@@ -289,7 +289,7 @@ class Run:
         return Task(
             student=unit.student,
             restored=restored,
-            seed=draw_seed(self.gradebook.grading, blueprint, restored.notebook),
+            seed=draw_seed(self.gradebook.grading, blueprint, restored.notebook, folder),
             timeout=self.timeout,
             folder=str(folder),
         )
@@ -416,7 +416,7 @@ def _warm_up(kit: Kit) -> None:
         for blueprint in kit.values():
             pool.submit(warm_up, blueprint.exercises)
         if nursery.is_possible():
-            nursery.share_nursery()  # by this thread, with which it would end
+            nursery.share_nursery()
     prove(kit)
 
 

@@ -96,12 +96,13 @@ def grade_job(job: Job, course: Course) -> dict:
             assignment = course.find(job.blueprint.assignment)
             found = find_writeups(Path(job.submission), ours=name_ours(assignment))
             flag_writeups(restored, job.blueprint, found)
+        folder = piece.found.folder if piece and not alone else None
         result = grade_notebook(
             restored,
             job.blueprint,
-            folder=piece.found.folder if piece and not alone else None,
+            folder=folder,
             submission=job.submission,
-            seed=draw_seed(course.grading, job.blueprint, restored.notebook),
+            seed=draw_seed(course.grading, job.blueprint, restored.notebook, folder),
         )
         return clean_words(result.to_dict())
     except Exception as problem:  # one submission must never end the run for the others

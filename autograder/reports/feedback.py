@@ -41,6 +41,7 @@ from autograder.reports.sentences import (
     describe_answer,
     describe_check,
     describe_total,
+    list_details,
     write_text,
 )
 from autograder.roster import find_roster
@@ -146,7 +147,8 @@ def _describe_check(slot, grade: Grade, found: dict | None) -> Line:
     sentence = describe_check(found) if found else "It was not judged."
     unread = bool(found) and found.get("diagnosis") == "unreadable" and grade.manual_score is None
     score = None if unread else grade.score
-    return Line(slot.grade_id, slot.exercise, score, slot.points, sentence)
+    details = list_details(found) if found else []
+    return Line(slot.grade_id, slot.exercise, score, slot.points, sentence, details=details)
 
 
 _classes: dict[tuple, tuple[float, dict[str, GradeOfTrack], list[Stale]]] = {}

@@ -12,7 +12,7 @@ gradients `weight`. A case whose name begins with "device" is tried on another d
 import torch
 from torch import nn
 
-from course_utils.checks.learners_code import Problem, describe_error
+from course_utils.checks.learners_code import Lent, Problem, describe_error
 from course_utils.checks.pretended_gpu import PretendedGPU, is_there, pretending, put_there
 
 LAYERS = ("q_proj", "k_proj", "v_proj")
@@ -31,6 +31,7 @@ def run_trial(name, functions, inputs, device=True):
     results = {}
     threads, gradients = torch.get_num_threads(), torch.is_grad_enabled()
     torch.set_num_threads(1)  # for tensors this small, waking threads costs more than the work
+    dice = torch.get_rng_state()
     try:
         for case in dict.fromkeys(key.partition(".")[0] for key in inputs):
             if case.startswith("device") and not device:
@@ -40,6 +41,7 @@ def run_trial(name, functions, inputs, device=True):
             for what, value in _TRIALS[name](found, given, case).items():
                 results[prefix + what] = value
     finally:
+        torch.set_rng_state(dice)
         torch.set_num_threads(threads)
         torch.set_grad_enabled(gradients)
     return results
@@ -284,12 +286,14 @@ def _try_loss(function, given, case):
 # ----------------------------------------------------------------------------------- decoding
 
 
-class ProbeTranslator(nn.Module):
+class ProbeTranslator(Lent, nn.Module):
     """Stands in for a translator: what it says next depends on how often and on what it was asked.
 
     It keeps a diary of every call: the token it was fed, how far the hidden state had come, whether it
     was in training mode and whether gradients were recorded.
     """
+
+    closed = frozenset(("table", "diary", "sources", "masks", "encoding", "encoded_in"))
 
     def __init__(self, table, device):
         super().__init__()
