@@ -19,16 +19,20 @@ _TROUBLE = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one cell earned, and why."""
+    """What one cell earned, and why.
+
+    `parts` lists [what, points, mistake or None] where points count by parts; it stays inside.
+    """
 
     score: float
     max_score: float
     status: str
     diagnosis: str | None = None
     messages: list[str] = field(default_factory=list)
+    parts: list[list] = field(default_factory=list)
 
     def to_dict(self) -> dict:
-        return asdict(self)
+        return {key: value for key, value in asdict(self).items() if key != "parts"}
 
 
 def decide(
@@ -59,7 +63,9 @@ def decide(
     else:
         status = "partial" if score > 0 else "failed"
     messages = [f"{exercise.name}: {finding.sentence}", *finding.facts, *ruling.remarks]
+    messages += finding.counted
     diagnosis = finding.diagnosis
     if diagnosis == "raised" and is_out_of_memory(" ".join(finding.facts)):
         diagnosis, messages = "out-of-memory", [*messages, SENTENCE]
-    return Verdict(score, points, status, diagnosis, messages)
+    parts = [[part.words, part.points, part.lost_to] for part in finding.parts]
+    return Verdict(score, points, status, diagnosis, messages, [] if finding.passed else parts)

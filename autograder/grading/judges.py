@@ -141,6 +141,6 @@ def _judge(question: Question, reply: str, seconds: float) -> dict:
     warm_up(question.module)  # what it imports is no fault of the reply's
     signal.setitimer(signal.ITIMER_PROF, seconds)  # of the processor; its signal ends the process
     try:
-        return question.decide("ok", reply).to_dict()
+        return asdict(question.decide("ok", reply))
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

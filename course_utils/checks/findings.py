@@ -9,21 +9,50 @@ from course_utils.words import wrap
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of a function's points, and what it was lost to: the slug of a mistake, or None."""
+
+    words: str
+    points: int
+    lost_to: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.words} {0 if self.lost_to else self.points} of {self.points}"
+
+
+@dataclass(frozen=True)
 class Finding:
     """One verdict on one piece of work.
 
     `diagnosis` names the mistake in a slug that reports can count (None when it passed);
     `sentence` tells the learner what is wrong and why; `facts` are the numbers beside it.
+    `parts` are those of the points, where the task counts parts.
     """
 
     passed: bool
     sentence: str
     diagnosis: str | None = None
     facts: tuple[str, ...] = field(default=())
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """The share of the points that this is worth, 0 to 1."""
+        if self.passed:
+            return 1.0
+        kept = sum(part.points for part in self.parts if not part.lost_to)
+        return kept / max(1, sum(part.points for part in self.parts))
 
     @property
     def lines(self) -> list[str]:
-        return [self.sentence, *self.facts]
+        return [self.sentence, *self.facts, *self.counted]
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The line that lists the parts of what is not all right."""
+        if self.passed or not self.share:
+            return ()
+        return (f"Points by parts: {', '.join(map(str, self.parts))}.",)
 
 
 def end_sentence(words: str) -> str:
@@ -52,7 +81,7 @@ class CheckFailed(AssertionError):
 
     def __init__(self, name: str, finding: Finding, progress: str = ""):
         self.name, self.finding, self.progress = name, finding, progress
-        super().__init__("\n".join([f"✘ {name}: {finding.sentence}", *finding.facts]))
+        super().__init__(f"✘ {name}: " + "\n".join(finding.lines))
 
     def _render_traceback_(self) -> list[str]:
         lines = [*str(self).splitlines(), *([self.progress] if self.progress else [])]

@@ -70,6 +70,11 @@ class PretendedGPU(TorchFunctionMode):
             kwargs["device"] = "cpu"
         tensors = [x for x in _pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
         there = [x for x in tensors if self.has(x)]
+        if name in ("tensor", "as_tensor") and _is_list(args):
+            there, tensors = (
+                [],
+                [],
+            )  # numbers are read out of what it holds: the new one is elsewhere
         if there and self._is_refused(name, args, tensors):
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
@@ -136,6 +141,10 @@ def _list_answers(default):
             yield accelerator, name, getattr(accelerator, name), pretended
     if default and hasattr(torch, "get_default_device"):
         yield torch, "get_default_device", torch.get_default_device, functools.partial(_say, GPU)
+
+
+def _is_list(args):
+    return bool(args) and isinstance(args[0], (list, tuple))
 
 
 def _say(answer, *_, **__):

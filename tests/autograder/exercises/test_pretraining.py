@@ -136,7 +136,9 @@ def test_a_wrong_make_pair_is_paid_once():
     wrong = code.MISTAKES["make_pair"]["pair-not-shifted"][0]
     assert judge("make_pair", wrong).score == 0.0
     assert judge("make_question", wrong).score == 0.0
-    program = add_stand_ins(EXERCISES["make_question"], [SOLUTIONS["make_pair"]])
+    program = add_stand_ins(
+        EXERCISES["make_question"], [(EXERCISES["make_pair"], SOLUTIONS["make_pair"])]
+    )
     assert judge("make_question", wrong, program=program).score == 3.0
 
 
