@@ -373,7 +373,7 @@ def _warm_up(kit: Kit) -> None:
         for blueprint in kit.values():
             pool.submit(warm_up, blueprint.exercises)
         if nursery.is_possible():
-            nursery.share_nursery()  # by this thread, with which it would end
+            nursery.share_nursery()
     prove(kit)
 
 

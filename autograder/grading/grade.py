@@ -123,7 +123,7 @@ def grade_notebook(
 
 def make_output(verdict: Verdict) -> NotebookNode:
     """Return a cell output that nbgrader reads as the score and a person reads as the reason."""
-    lines = "".join(f"<div>{html.escape(line)}</div>" for line in verdict.messages)
+    lines = "".join(f"<div>{html.escape(line)}</div>" for line in verdict.lines)
     mark = {"passed": "✔", "partial": "◐"}.get(verdict.status, "✘")
     page = (
         f'<div class="verdict"><strong>{mark} {verdict.score:g} of {verdict.max_score:g} points'
@@ -154,7 +154,16 @@ def _run_and_judge(
 
     def ask(exercise: Exercise, program: str) -> Verdict:
         verdict = _ask(kernel, exercise, program, blueprint, seed, times)
-        return replace(verdict, messages=hidden.strip_messages(verdict.messages))
+        if verdict.slip:
+            flags.append(
+                f"{exercise.name} could not be judged ({verdict.slip}): it has 0 points until a "
+                "person has looked at it"
+            )
+        return replace(
+            verdict,
+            messages=hidden.strip_messages(verdict.messages),
+            details=hidden.strip_messages(verdict.details),
+        )
 
     @cache
     def start_afresh() -> None:

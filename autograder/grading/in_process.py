@@ -40,7 +40,7 @@ def grade_here(module: str, name: str, namespace: dict, points: float) -> float:
         pieces = [exercise for exercise in exercises.values() if exercise.name in needed]
         verdicts |= {piece.name: ask(piece, piece.program) for piece in pieces}
         verdicts = judge_again(verdicts, exercises, solutions, ask)
-    print("\n".join(verdicts[name].messages))
+    print("\n".join(verdicts[name].lines))
     return verdicts[name].score
 
 

@@ -7,15 +7,14 @@ process can be forked, judging happens here.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import struct
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import BinaryIO
 
@@ -25,6 +24,8 @@ from autograder.grading.judge import Verdict, decide
 from autograder.kernel import nursery, walls, wire
 
 _TOO_MUCH = "What your code handed over could not be judged within the time and memory for it."
+_TRIES = 4  # judges that are asked before a reply is left unjudged
+_OUT_OF_MEMORY = 3  # a judge's exit status
 _HEAD = struct.Struct(">QQ")  # the lengths of what follows: JSON, and the reply as it came
 
 
@@ -44,6 +45,10 @@ class Question:
         return decide(exercise, self.points, status, values, inputs, self.solutions)
 
 
+class _UsedUp(Exception):
+    """A judge met its limit on time or memory."""
+
+
 def judge_reply(question: Question, status: str, reply: str) -> Verdict:
     """Have a reply judged. One that uses a judge up earns nothing, and a sentence says why.
 
@@ -51,21 +56,22 @@ def judge_reply(question: Question, status: str, reply: str) -> Verdict:
     """
     if status != "ok" or not nursery.is_possible():
         return question.decide(status, reply)
-    for _ in range(2):  # a judge may have gone for another reason: with the warm process, say
-        started = time.monotonic()
+    for _ in range(_TRIES):
         try:
             with _borrow_judge() as judge:
                 asked = {"question": asdict(question), "seconds": budgets.JUDGE_SECONDS}
                 _send(judge, asked, reply.encode("utf-8", "replace"))
                 answer, _ = _receive(judge)
+                if "used up" in answer:
+                    raise _UsedUp
+        except _UsedUp:
+            return Verdict(0.0, question.points, "failed", "too-much-to-judge", [_TOO_MUCH])
         except (OSError, EOFError):
-            if time.monotonic() - started >= budgets.JUDGE_SECONDS:
-                break
-            continue
+            continue  # somebody else ended it, or the machine stood still: the reply is not to blame
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return Verdict(**answer)
-    return Verdict(0.0, question.points, "failed", "too-much-to-judge", [_TOO_MUCH])
+    raise RuntimeError(f"{_TRIES} judges in a row were ended from outside: is memory short here?")
 
 
 # ------------------------------------------------------------------------ the grader's side
@@ -75,7 +81,7 @@ _idle_of = 0  # the process that they serve: after a fork they are the parent's
 _taking = threading.Lock()
 
 
-@contextmanager
+@contextlib.contextmanager
 def _borrow_judge() -> Iterator[BinaryIO]:
     """Lend a connection to a judge that nobody else uses; it comes back unless it failed."""
     global _idle_of
@@ -120,7 +126,25 @@ def _read(stream: BinaryIO, size: int) -> bytes:
 
 
 def serve(connection: socket.socket) -> None:
-    """Judge one reply after another until the grader is gone. Runs in a process of its own."""
+    """Be a judge's keeper: when it ends by a limit of its own, say so to the grader.
+
+    How a process ended is known to its parent alone, and only that tells a reply that was too much
+    from a judge that somebody else killed.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    judge = os.fork()
+    if judge == 0:
+        walls.die_with_parent()
+        _serve(connection)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(judge, 0)[1])
+    if code in (_OUT_OF_MEMORY, -signal.SIGPROF):
+        with contextlib.suppress(OSError), connection.makefile("rwb") as stream:
+            _send(stream, {"used up": True})
+
+
+def _serve(connection: socket.socket) -> None:
+    """Judge one reply after another until the grader is gone."""
     walls.limit_memory(budgets.JUDGE_MEMORY)
     with connection.makefile("rwb") as stream:
         while True:
@@ -131,7 +155,7 @@ def serve(connection: socket.socket) -> None:
             try:
                 answer = _judge(Question(**asked["question"]), reply.decode(), asked["seconds"])
             except MemoryError:
-                return
+                os._exit(_OUT_OF_MEMORY)
             except Exception as problem:  # a mistake of ours: the grader says so, as its own
                 answer = {"error": f"judging failed: {type(problem).__name__}: {problem}"}
             _send(stream, answer)

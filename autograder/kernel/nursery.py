@@ -13,6 +13,7 @@ import contextlib
 import gc
 import json
 import os
+import queue
 import select
 import signal
 import socket
@@ -65,6 +66,7 @@ class WarmProcess:
     def __init__(self, status: socket.socket, pid: int, standing: list[str]):
         self._status, self.pid, self.walls = status, pid, standing
         self.returncode: int | None = None
+        self.lost = False  # did its keeper go without a word? Then it was ended from outside
         self.excess = ""  # what it had used up when its keeper ended it: "memory" or "disk"
 
     def poll(self) -> int | None:
@@ -86,6 +88,7 @@ class WarmProcess:
     def _note_end(self, report: dict | None) -> None:
         self.returncode = report.get("exit", -signal.SIGKILL) if report else -signal.SIGKILL
         self.excess = str(report.get("excess", "")) if report else ""
+        self.lost = report is None
         self._status.close()
 
     def wait(self, timeout: float | None = None) -> int:
@@ -125,7 +128,9 @@ class Nursery:
     def __init__(self, imports: Iterable[str] = ()) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
+            self._closed = threading.Event()
+            self._process = _start_and_stay(
+                self._closed,
                 [
                     sys.executable,
                     "-m",
@@ -206,6 +211,30 @@ class Nursery:
             self._process.wait(5)
         self._process.kill()
         self._process.wait()
+        self._closed.set()
+
+
+def _start_and_stay(closed: threading.Event, command: list[str], **options) -> subprocess.Popen:
+    """Start a process that ends with its parent, from a thread that stays until `closed`.
+
+    For the system the parent is the *thread* that started it: one of a pool would take all kernels
+    along when its run is over, in the midst of the next one's.
+    """
+    started: queue.SimpleQueue = queue.SimpleQueue()
+
+    def stay() -> None:
+        try:
+            started.put(subprocess.Popen(command, **options))
+        except BaseException as problem:
+            started.put(problem)
+            return
+        closed.wait()
+
+    threading.Thread(target=stay, name="warm process", daemon=True).start()
+    process = started.get()
+    if isinstance(process, BaseException):
+        raise process
+    return process
 
 
 _shared: Nursery | None = None

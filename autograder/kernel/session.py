@@ -105,6 +105,9 @@ class KernelSession:
         if self._is_used_up():
             return Run("used up")
         result = self._execute(code, timeout)
+        if result.status == "crashed" and self._was_lost():
+            self.start_afresh(timeout)
+            result = self._execute(code, timeout)
         self._room -= result.size
         if result.status == "error" and _ran_out_of_memory(result):
             result.status = "out of memory"
@@ -135,6 +138,9 @@ class KernelSession:
             return "used up", ""
         self._held_up = 0.0
         status, reply = self._ask(program, inputs, timeout)
+        if status == "crashed" and self._was_lost():
+            self.start_afresh(timeout)
+            status, reply = self._ask(program, inputs, timeout)
         if status == "timeout" and self._held_up and not self._is_used_up():
             status, reply = self._ask(program, inputs, timeout)
         return status, reply
@@ -145,6 +151,8 @@ class KernelSession:
         call = f"{scope}['answer']({program!r}, globals(), {inputs!r})"
         reply: dict = {}
         result = self._execute(setup, timeout, expressions={"answer": call}, reply=reply)
+        if result.status == "crashed" and self._was_lost():
+            return "crashed", ""
         if result.status in ("timeout", "crashed"):
             if not self._is_responsive():
                 self.start_afresh(timeout)
@@ -233,6 +241,10 @@ class KernelSession:
 
     def _is_used_up(self) -> bool:
         return time.monotonic() >= self._end
+
+    def _was_lost(self) -> bool:
+        """Did the kernel end with the process that it came from? That is nothing the cell did."""
+        return getattr(self.manager.provisioner.process, "lost", False)
 
     def _is_responsive(self) -> bool:
         return self.manager.is_alive() and self._execute("", _PATIENCE).status == "ok"

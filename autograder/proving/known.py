@@ -78,7 +78,7 @@ def find_disagreements(
     """Return a sentence for everything that earned more or less than it must."""
     nursery.want(blueprint.warm_imports)
     if nursery.is_possible():
-        nursery.share_nursery()  # by this thread, with which it would end
+        nursery.share_nursery()
     trials = list(list_trials(blueprint))
     sentences: list[str] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:

@@ -228,8 +228,8 @@ class Prover:
                 if verdict.score >= points or shares[place] < 1:
                     continue
                 shares[place], diagnoses[place] = verdict.score / points, verdict.diagnosis
-                message = message or " ".join(verdict.messages)
-                is_named &= _is_name(verdict.diagnosis, verdict.messages)
+                message = message or " ".join(verdict.lines)
+                is_named &= _is_name(verdict.diagnosis, verdict.lines)
                 if (
                     not work.is_right
                     and not misnamed

@@ -37,6 +37,7 @@ from autograder.reports.sentences import (
     describe_answer,
     describe_check,
     describe_total,
+    list_details,
     write_text,
 )
 
@@ -136,7 +137,8 @@ def _describe_check(slot, grade: Grade, found: dict | None) -> Line:
     sentence = describe_check(found) if found else "It was not judged."
     unread = bool(found) and found.get("diagnosis") == "unreadable" and grade.manual_score is None
     score = None if unread else grade.score
-    return Line(slot.grade_id, slot.exercise, score, slot.points, sentence)
+    details = list_details(found) if found else []
+    return Line(slot.grade_id, slot.exercise, score, slot.points, sentence, details)
 
 
 _grades: dict[tuple, tuple[float, dict[str, GradeOfTrack]]] = {}  # worked out for a class at a time

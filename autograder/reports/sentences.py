@@ -21,6 +21,7 @@ class Line:
     score: float | None  # None while nobody has read it
     max_score: float
     sentence: str
+    details: list[str] = field(default_factory=list)  # numbers and places, one to a row
     items: list[tuple[str, float]] = field(default_factory=list)  # of the mark scheme, as given
     comment: str = ""
     by_hand: bool = False
@@ -38,10 +39,10 @@ class Line:
 def describe_check(cell: dict) -> str:
     """Say in a sentence what the autograder found in one exercise.
 
-    >>> describe_check({"messages": ["f: The mask lets a token see the next one.", "  error 0.2"]})
+    >>> describe_check({"messages": ["f: The mask lets a token see the next one."]})
     'The mask lets a token see the next one.'
     """
-    told = [str(words).strip() for words in cell["messages"] if not str(words).startswith(" ")]
+    told = [str(words).strip() for words in cell["messages"]]
     if not told:
         return "It was not judged."
     named = re.match(r"([A-Za-z_]\w*): ", told[0])
@@ -52,8 +53,8 @@ def describe_check(cell: dict) -> str:
 
 
 def list_details(cell: dict) -> list[str]:
-    """Return the lines with numbers that stand below the sentence."""
-    return [str(words) for words in cell["messages"] if str(words).startswith(" ")]
+    """Return the lines with numbers and places that stand below the sentence."""
+    return [str(words) for words in cell.get("details", [])]
 
 
 def describe_answer(
@@ -85,6 +86,7 @@ def write_text(
         points = "open" if line.score is None else f"{line.score:g}"
         out.append(f"{line.name}: {points} of {line.max_score:g}")
         out += _wrap(line.sentence)
+        out += [part for words in line.details for part in _wrap(f"- {words}")]
         for words, worth in line.items:
             out += _wrap(f"+ {worth:g}: {_plain(words)}")
         if line.comment:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course_utils.checks.attention_words import WORDS
-from course_utils.checks.findings import Finding, end_sentence
+from course_utils.checks.findings import Finding, drop_line, end_sentence, misses_gpu
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,6 @@ _SIDE_EFFECTS = {
 _LIKENESS = Tolerance(rtol=1e-3, atol=1e-3)  # to a known mistake: its numbers are kept short
 # Faults that speak for themselves.
 _PLAIN = {"todo-open", "not-defined", "not-a-function", "returned-none", "not-repeatable"}
-# What torch says to code that insists on a GPU: builds without CUDA, and with it but no driver.
-_NO_GPU = ("not compiled with cuda", "no nvidia driver", "no cuda gpus")
 _DEVICE_TROUBLE = ("cuda", "expected device", "same device", "meta tensor; no data", "meta device")
 # What torch and Python say to a float where a size belongs.
 _FLOAT_SIZE = ("must be tuple of ints", "'float' object cannot be interpreted as an integer")
@@ -120,11 +118,6 @@ def _find_side_effects(case, results, right, tolerance) -> list[Fault]:
     return faults
 
 
-def drop_line(problem: str) -> str:
-    """Return a problem without the learner's line: an error is known by its own words."""
-    return problem.partition(" [line ")[0]
-
-
 def _judge_device(case, value) -> list[Fault]:
     if isinstance(value, str):
         value = drop_line(value)
@@ -139,7 +132,7 @@ def _judge_problem(case, problem: str) -> Fault:
     plain = drop_line(words).lower()
     if kind == "raised" and "view size is not compatible" in plain:
         return Fault(case, "view-needs-contiguous", words)
-    if kind == "raised" and any(sign in plain for sign in _NO_GPU):
+    if kind == "raised" and misses_gpu(words):
         return Fault(case, "hard-coded-device", words)
     if kind == "raised" and any(sign in plain for sign in _FLOAT_SIZE):
         words = f"{end_sentence(words)} {_WHOLE_SIZE}"

@@ -55,6 +55,22 @@ class Finding:
         return (f"Points by parts: {', '.join(map(str, self.parts))}.",)
 
 
+# What torch says to code that insists on a GPU: builds without CUDA, and with it but no card or driver.
+_NO_GPU = ("not compiled with cuda", "no nvidia driver", "cuda driver", "no cuda gpus",
+           "cannot access accelerator")  # fmt: skip
+
+
+def drop_line(problem: str) -> str:
+    """Return a problem without the learner's line: an error is known by its own words."""
+    return problem.partition(" [line ")[0]
+
+
+def misses_gpu(problem: str) -> bool:
+    """Do an error's own words say that there is no GPU here?"""
+    words = drop_line(problem).lower()
+    return any(sign in words for sign in _NO_GPU)
+
+
 def end_sentence(words: str) -> str:
     """Return words with a full stop, unless they bring their own: an error's often do."""
     return words if words.endswith((".", "!", "?")) else f"{words}."

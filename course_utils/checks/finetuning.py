@@ -7,16 +7,19 @@ holds, and what some mistakes report, are numbers in finetuning.json beside this
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from course_utils import runtime
 from course_utils.checks.answer_numbers import load_answers
-from course_utils.checks.comparing import drop_line
-from course_utils.checks.findings import Finding, Part, end_sentence, name_second
+from course_utils.checks.findings import (
+    Finding,
+    Part,
+    drop_line,
+    end_sentence,
+    misses_gpu,
+    name_second,
+)
 from course_utils.checks.finetuning_words import WORDS
 
 NAMES = (
@@ -65,24 +68,9 @@ def examine(name: str, value, **others) -> Finding:
 
     stored = load_answers("finetuning")[name]
     piece = "SST2Dataset" if name == "collate_fn" else name
-    with _quietly():  # bars and prints of the learner's code on a tiny model help nobody
-        results = run_trial(name, {**others, piece: value}, stored["inputs"])
+    results = run_trial(name, {**others, piece: value}, stored["inputs"])
     results = {key: to_numbers(value) for key, value in results.items()}
     return judge(name, results, stored["right"], lambda: stored["mistakes"], stored["inputs"])
-
-
-@contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """Swallow what is printed, and what a notebook would display: tqdm's bars are widgets there."""
-    if runtime.in_kernel():
-        from IPython.utils.capture import capture_output
-
-        with capture_output():
-            yield
-        return
-    quiet = io.StringIO()
-    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
-        yield
 
 
 def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dict) -> Finding:
@@ -368,8 +356,7 @@ def _read_error(words: str) -> Fault:
     gradients = "element 0 of tensors does not require grad" in lower
     for sign, diagnosis in (
         (gradients, "no-grad-in-training"),
-        ("torch not compiled with cuda" in lower, "hard-coded-device"),
-        ("no nvidia driver" in lower or "cuda driver" in lower, "hard-coded-device"),
+        (misses_gpu(words), "hard-coded-device"),
         ("token_type_ids" in lower, "token-type-ids"),
         ("name 'tokenizer' is not defined" in lower, "global-tokenizer"),
         ("activate truncation and/or padding" in lower, "padding-forgotten"),

@@ -668,8 +668,8 @@ def _try_pass(function, prepare, inputs, gpu=None):
             with pretending(gpu, function) if gpu else contextlib.nullcontext():
                 reports[turn] = _call(act, turn, loader)
         except Failed as failure:
-            words = str(failure)
-            if gpu is None and ("Torch not compiled with CUDA" in words or "NVIDIA" in words):
+            words = str(failure).lower()
+            if gpu is None and ("cuda" in words or "nvidia" in words):
                 tried = _try_pass(function, prepare, inputs, PretendedGPU())
                 return tried if "problem" in tried else {"pinned": failure.args[0], **tried}
             return {"problem": failure.args[0], **diary.to_numbers()}

@@ -11,6 +11,7 @@ WORDS = {
     "not-a-function": "this name no longer holds a function. Was it used for something else?",
     "returned-none": "it returned None. Is a `return` missing at the end?",
     "raised": "it stopped with an error.",
+    "hard-coded-device": "it works only on a GPU. Nothing here needs one: leave tensors where they are.",
     "input-changed": "it has changed a list that it was given; the caller may still need it.",
     "not-a-string": "it should return one string.",
     "not-two-strings": "it should return two strings, x and y.",

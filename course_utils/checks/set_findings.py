@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from course_utils.checks.findings import Finding, end_sentence
+from course_utils.checks.findings import Finding, end_sentence, misses_gpu
 from course_utils.checks.noise_and_heads_words import WORDS
 
 
@@ -31,6 +31,7 @@ def find_problem(results: dict, sets: int, wanted: str) -> Finding | None:
     slug = {"open": "todo-open", "undefined": "not-defined", "not-callable": "not-a-function",
             "none": "returned-none", "raised": "raised"}.get(kind, "no-answer")  # fmt: skip
     facts = (end_sentence(words[0].upper() + words[1:]),) if slug == "raised" and words else ()
+    slug = "hard-coded-device" if slug == "raised" and misses_gpu(words) else slug
     return Finding(False, WORDS[slug], slug, facts)
 
 

@@ -7,15 +7,18 @@ there is no code in here that attends, measures a loss or translates.
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from course_utils.checks.answer_numbers import load_answers
-from course_utils.checks.comparing import drop_line
-from course_utils.checks.findings import Finding, end_sentence, name_second
+from course_utils.checks.findings import (
+    Finding,
+    drop_line,
+    end_sentence,
+    misses_gpu,
+    name_second,
+)
 from course_utils.checks.translation_words import WORDS
 
 NAMES = (
@@ -52,9 +55,7 @@ def examine(name: str, value) -> Finding:
     from course_utils.checks.translation_trials import run_trial
 
     stored = load_answers("translation")[name]
-    quiet = io.StringIO()  # prints of the learner's code on tiny inputs help nobody
-    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
-        results = run_trial(name, {name: value}, stored["inputs"])
+    results = run_trial(name, {name: value}, stored["inputs"])
     results = {key: to_numbers(value) for key, value in results.items()}
     return judge(name, results, stored["right"], lambda: stored["mistakes"], stored["inputs"])
 
@@ -131,9 +132,6 @@ _PROBLEMS = {
     "keys": "wrong-keys",
 }
 _SIGNS = (  # words of an error that say by themselves which mistake it comes from
-    ("torch not compiled with cuda", "hard-coded-device"),
-    ("no nvidia driver", "hard-coded-device"),
-    ("cannot access accelerator", "hard-coded-device"),
     ("before module.__init__() call", "super-forgotten"),
     ("expected scalar type", "wrong-dtype"),
     ("to have the same dtype", "wrong-dtype"),
@@ -155,9 +153,9 @@ _SIGNS = (  # words of an error that say by themselves which mistake it comes fr
 def _read_problem(problem: str) -> Fault:
     kind, _, words = problem.partition("|")
     if kind == "raised":
-        lower = words.lower()
+        lower = drop_line(words).lower()
         sign = next((slug for sign, slug in _SIGNS if sign in lower), "raised")
-        return sign, words
+        return "hard-coded-device" if misses_gpu(words) else sign, words
     slug = _PROBLEMS.get(kind, kind)
     return (slug if slug in WORDS else "raised"), words
 
@@ -336,7 +334,7 @@ def _check_device(value) -> Iterator[Fault]:
     Nor is a single number from the CPU as the filling of masked places: a GPU takes it.
     """
     if isinstance(value, str):
-        lower = value.lower()
+        lower = drop_line(value).lower()
         if any(word in lower for word in _DEVICE_TROUBLE) and "expected `value`" not in lower:
             yield "hard-coded-device", value.partition("|")[2]
     elif value is None or float(np.reshape(value, -1)[0]) != 1.0:

@@ -31,6 +31,7 @@ def run_trial(name, functions, inputs, device=True):
     results = {}
     threads, gradients = torch.get_num_threads(), torch.is_grad_enabled()
     torch.set_num_threads(1)  # for tensors this small, waking threads costs more than the work
+    dice = torch.get_rng_state()
     try:
         for case in dict.fromkeys(key.partition(".")[0] for key in inputs):
             if case.startswith("device") and not device:
@@ -40,6 +41,7 @@ def run_trial(name, functions, inputs, device=True):
             for what, value in _TRIALS[name](found, given, case).items():
                 results[prefix + what] = value
     finally:
+        torch.set_rng_state(dice)
         torch.set_num_threads(threads)
         torch.set_grad_enabled(gradients)
     return results

@@ -160,7 +160,7 @@ def test_numbers_of_other_types_are_called_by_their_types():
             f"def compute_accuracy(predictions, labels):\n    return (predictions == labels){body}"
         )
         verdict = judge("compute_accuracy", text)
-        assert verdict.diagnosis == slug and kind in " ".join(verdict.messages), verdict
+        assert verdict.diagnosis == slug and kind in " ".join(verdict.lines), verdict
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -429,9 +429,9 @@ def test_shapes_of_public_solutions_lose_what_the_task_asks_for_and_no_more(name
                                   "torch.mean((predictions == labels).double())"])  # fmt: skip
 def test_a_tensor_of_the_right_value_is_the_number_with_a_remark(body):
     verdict = judge("compute_accuracy", change("compute_accuracy", ("(predictions == labels).float().mean().item()", body)))  # fmt: skip
-    assert verdict.status == "passed" and "Remark" in verdict.messages[-1]
+    assert verdict.status == "passed" and "Remark" in verdict.lines[-1]
     plain = judge("compute_accuracy", code.ORACLES["compute_accuracy"])
-    assert not any("Remark" in message for message in plain.messages)
+    assert not any("Remark" in line for line in plain.lines)
 
 
 def test_parts_are_listed_and_what_follows_from_a_wrong_model_is_judged_by_that_model():
@@ -441,7 +441,7 @@ def test_parts_are_listed_and_what_follows_from_a_wrong_model_is_judged_by_that_
     assert [slug for _, _, slug in verdict.parts] == [
         "wrong-weights", None, "loss-mean-of-batches",
     ]  # fmt: skip
-    assert verdict.messages[-1] == (
+    assert verdict.details[-1] == (
         "Points by parts: what the model is afterwards 0 of 2, the accuracy 1 of 1, the loss 0 of 1."
     )
 

@@ -80,7 +80,7 @@ def test_the_json_object_is_what_was_promised(blueprint, tmp_path):
     assert (result["score"], result["max_score"]) == (FULL, FULL)
     assert result["repairs"] == [] and result["flags"] == [] and result["isolation"]
     for name, cell in result["cells"].items():
-        assert set(cell) == {"score", "max_score", "status", "diagnosis", "messages"}
+        assert set(cell) == {"score", "max_score", "status", "diagnosis", "messages", "details"}
         assert cell["status"] in STATUSES
         assert (cell["status"] == "manual") == name.startswith("answer_")
 

@@ -14,6 +14,10 @@ from autograder.exercises import find_exercises
 from autograder.exercises.base import Exercise, Ruling
 from autograder.grading import grade
 from autograder.grading.grade import make_output
+from autograder.demo.personas import fill_in, solve_all
+from autograder.grading import judges
+from autograder.grading.grade import grade_notebook
+from autograder.grading.hidden_words import HiddenWords
 from autograder.grading.in_process import grade_here
 from autograder.grading.judge import Verdict, decide
 from autograder.grading.second_try import (
@@ -23,7 +27,9 @@ from autograder.grading.second_try import (
     judge_again,
     pay_once,
 )
+from autograder.intake.restore import restore
 from autograder.kernel import wire
+from autograder.reports.sentences import describe_check, list_details
 from course_utils import queries
 from course_utils.checks.findings import Finding
 
@@ -72,7 +78,7 @@ def test_section_1_4_is_judged_with_the_learners_own_query_when_it_is_right():
     verdict = judge(
         "k2_select", "k2_select = q_average_two / q_average_two.norm()", q_average_two=own
     )
-    assert verdict.status == "passed" and len(verdict.messages) == 3
+    assert verdict.status == "passed" and len(verdict.lines) == 3
 
 
 def test_a_wrong_query_of_1_3_2_is_paid_once():
@@ -173,9 +179,9 @@ def test_a_slip_in_two_functions_is_paid_once_in_the_first():
     lost = [["model", 2, None], ["loss", 1, "means"]]
     both = [["model", 2, "other"], ["loss", 1, "means"]]
     verdicts = {
-        "c": Verdict(0.0, 3.0, "failed", "other", ["C"], both),
-        "b": Verdict(4.0, 6.0, "partial", "means", ["B"], lost),
-        "a": Verdict(2.0, 3.0, "partial", "means", ["A"], lost),
+        "c": Verdict(0.0, 3.0, "failed", "other", ["C"], parts=both),
+        "b": Verdict(4.0, 6.0, "partial", "means", ["B"], parts=lost),
+        "a": Verdict(2.0, 3.0, "partial", "means", ["A"], parts=lost),
     }
     paid = pay_once(verdicts, exercises)
     assert paid["a"] is verdicts["a"]
@@ -188,7 +194,7 @@ def test_a_slip_in_two_functions_is_paid_once_in_the_first():
 
 
 def test_parts_stay_inside():
-    verdict = Verdict(1.0, 2.0, "partial", "x", ["X"], [["loss", 1, "x"]])
+    verdict = Verdict(1.0, 2.0, "partial", "x", ["X"], parts=[["loss", 1, "x"]])
     assert "parts" not in verdict.to_dict()
 
 
@@ -239,3 +245,38 @@ def test_hidden_inputs_are_drawn_from_the_seed_of_the_submission():
         grade._ask(kernel, exercise, exercise.program, SCRATCH, seed, Counter())
     one, other, again = kernel.inputs
     assert one == again and one != other
+
+
+def test_numbers_stand_apart_from_the_sentence():
+    verdict = judge("q_select_first", "q_select_first = -10 * K[0]")
+    assert len(verdict.messages) == 1 and "v0" not in verdict.messages[0].partition(":")[2]
+    assert any("error" in line for line in verdict.details)
+    assert any("weights" in line for line in verdict.details)
+    shown = HiddenWords([], []).strip_messages(verdict.details)
+    cell = verdict.to_dict() | {"details": shown}
+    assert len(list_details(cell)) == len(verdict.details)
+    assert "error 0" not in describe_check(cell) and "slip" not in cell
+
+
+def test_a_mistake_of_the_judges_own_costs_no_other_exercise_and_is_not_kept_quiet():
+    def fail(values, inputs, solutions):
+        return values["nothing of the kind"]
+
+    broken = replace(EXERCISES["q_select_first"], rule=fail)
+    verdict = decide(broken, 2.0, "ok", {}, {}, {})
+    assert (verdict.score, verdict.diagnosis) == (0.0, "not-judged")
+    assert "KeyError" in verdict.slip and "KeyError" not in " ".join(verdict.lines)
+    assert "your instructor is told" in verdict.messages[0]
+
+
+def test_a_mistake_of_the_judges_own_is_flagged(blueprint, monkeypatch):
+    def fail(self, status, reply):
+        verdict = decide_as_always(self, status, reply)
+        return replace(verdict, slip="KeyError: x") if self.exercise == "Q_identity" else verdict
+
+    decide_as_always = judges.Question.decide
+    monkeypatch.setattr(judges.Question, "decide", fail)
+    monkeypatch.setattr(judges.nursery, "is_possible", lambda: False)
+    notebook = fill_in(blueprint, solve_all(blueprint))
+    (flag,) = grade_notebook(restore(notebook, blueprint), blueprint, None).flags
+    assert "Q_identity could not be judged (KeyError: x)" in flag

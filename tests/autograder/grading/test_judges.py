@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,6 +103,50 @@ def test_a_judge_that_died_is_replaced_and_asked_again(question):
     for pid in find_judges():
         os.kill(pid, signal.SIGKILL)
     assert judge_reply(question, "ok", RIGHT).score == 2.0
+
+
+def test_judges_that_somebody_else_ends_cost_the_student_nothing(question, monkeypatch):
+    kill = os.kill
+    judge_reply(question, "ok", RIGHT)
+    ended = []
+
+    def end_first(stream, content, reply=b""):
+        pid = _read_pid(helpers[-1]._process)
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        while not children.read_text():
+            time.sleep(0.01)
+        worker = int(children.read_text().split()[0])
+        if len(ended) < how_many:
+            ended.append(worker)
+            kill(worker, signal.SIGKILL)
+        send(stream, content, reply)
+
+    send, helpers = judges._send, []
+    lend = nursery.Nursery.lend
+    monkeypatch.setattr(judges, "_send", end_first)
+    monkeypatch.setattr(
+        nursery.Nursery, "lend", lambda *a: helpers.append(lend(*a)) or helpers[-1]
+    )
+    for helper in judges._idle:
+        helper.end()
+    judges._idle.clear()
+    how_many = 2
+    assert judge_reply(question, "ok", RIGHT).score == 2.0 and len(ended) == 2
+    for helper in judges._idle:
+        helper.end()
+    judges._idle.clear()
+    how_many = 99
+    with pytest.raises(RuntimeError, match="ended from outside"):
+        judge_reply(question, "ok", RIGHT)
+
+
+def test_a_judge_that_is_used_up_is_not_asked_again(question, monkeypatch):
+    for helper in judges._idle:
+        helper.end()
+    judges._idle.clear()
+    monkeypatch.setattr(budgets, "JUDGE_SECONDS", 0.05)
+    assert judge_reply(question, "ok", FLOOD).diagnosis == "too-much-to-judge"
+    assert not judges._idle
 
 
 def test_judges_end_with_the_warm_process(question):

@@ -11,6 +11,7 @@ from autograder.reports.sentences import (
     describe_answer,
     describe_check,
     describe_total,
+    list_details,
     write_text,
 )
 from tests.autograder.marking.conftest import NOTEBOOK, grading, marking_in, written_class  # noqa: F401
@@ -35,7 +36,8 @@ def pages(grading):  # noqa: F811
         elif name == "test_q_select_first":
             cell.source += "\n### BEGIN HIDDEN TESTS\nsecret = 1\n### END HIDDEN TESTS"
     cells = {"test_q_select_first": {"score": 0.0, "max_score": 2.0, "status": "failed",
-             "diagnosis": "x", "messages": ["q_select_first: the sign is turned round.", "  error 1"]}}  # fmt: skip
+             "diagnosis": "x", "messages": ["q_select_first: the sign is turned round."],
+             "details": ["error 0.5 <here>"]}}  # fmt: skip
     notebook.metadata["course"] = {"result": {"cells": cells, "repairs": ["a cell was put back"]}}
     path.write_text(nbformat.writes(notebook), "utf-8")
     figure = next(cell for cell in notebook.cells if "plots.plot_steps" in cell.source)
@@ -65,7 +67,8 @@ def pages(grading):  # noqa: F811
 def test_the_page_says_what_a_student_wants_to_read(pages):
     page, text = pages
     card, notebook = page.split('id="notebook"')
-    assert "1.5 of 2" in card and "The sign is turned round." in card
+    assert "1.5 of 2" in card and "The sign is turned round.</p>" in card
+    assert "<li>error 0.5 &lt;here&gt;</li>" in card and "- error 0.5 <here>" in text
     assert "says which weights" in card and "+1:" in card and "+0.5:" in card
     assert "Say <em>why</em>" in card and card.count("<math") >= 1
     assert card.count("not read yet") >= 3 and "so far" in card, "what is open is not a zero"
@@ -93,9 +96,10 @@ def test_nothing_hidden_is_shown_and_nothing_acts(pages):
 
 
 def test_sentences():
-    assert describe_check({"messages": ["f: the mask leaks.", "  error 3", "Second word."]}) == (
-        "The mask leaks. Second word."
-    )
+    cell = {"messages": ["f: the mask leaks.", "Second word."], "details": ["error 3"]}
+    assert describe_check(cell) == "The mask leaks. Second word." and list_details(cell) == [
+        "error 3"
+    ]
     assert describe_check({"messages": []}) == "It was not judged."
     missing = "q_select_first is not defined."
     assert describe_check({"messages": [missing]}) == missing, "a name stays as it is written"

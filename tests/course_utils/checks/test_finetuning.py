@@ -1,6 +1,7 @@
 """Notebook 3's public checks: they name mistakes at once, hold no answer and leave nothing behind."""
 
 import ast
+import contextlib
 import inspect
 
 import numpy as np
@@ -12,7 +13,7 @@ from autograder.exercises.attention import finetune_roberta
 from autograder.exercises.attention.finetune_roberta_code import ORACLES
 from course_utils.checks import CheckFailed, check, finetuning_trials
 from course_utils.checks.answer_numbers import load_answers
-from course_utils.checks.finetuning import NAMES, examine
+from course_utils.checks.finetuning import NAMES
 from course_utils.checks.finetuning_words import WORDS
 
 EXERCISES = find_exercises("attention.finetune_roberta")
@@ -68,9 +69,10 @@ def test_a_check_is_quiet_and_leaves_everything_as_it_was(capsys):
     device = namespace["DEVICE"]
     for name in NAMES:
         others = {"SST2Dataset": namespace["SST2Dataset"]} if name == "make_dataloaders" else {}
-        examine(name, namespace["SST2Dataset" if name == "collate_fn" else name], **others)
+        with contextlib.suppress(CheckFailed):
+            check(name, namespace["SST2Dataset" if name == "collate_fn" else name], **others)
     captured = capsys.readouterr()
-    assert captured.out == "" and captured.err == ""
+    assert captured.out.count("public check passed") == len(NAMES) and captured.err == ""
     assert torch.equal(torch.get_rng_state(), state) and torch.get_num_threads() == threads
     assert namespace["SST2Dataset"].tokenizer == "mine" and namespace["DEVICE"] is device
     assert torch.cuda.is_available() is gpu and torch.is_grad_enabled()
