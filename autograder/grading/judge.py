@@ -27,7 +27,7 @@ _TROUBLE = {
 class Verdict:
     """What one cell earned, and why.
 
-    `parts` lists [what, points, mistake or None] where points count by parts; it stays inside.
+    `parts` lists [points, lost points, mistake or None] where points count by parts; it stays inside.
     """
 
     score: float
@@ -86,6 +86,6 @@ def decide(
     diagnosis = finding.diagnosis
     if diagnosis == "raised" and is_out_of_memory(" ".join(finding.facts)):
         diagnosis, messages = "out-of-memory", [*messages, SENTENCE]
-    parts = [[part.words, part.points, part.lost_to] for part in finding.parts]
+    parts = [[part.points, part.lost, part.lost_to] for part in finding.parts]
     parts = [] if finding.passed else parts
     return Verdict(score, points, status, diagnosis, messages, details, parts)

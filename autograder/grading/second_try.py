@@ -56,8 +56,8 @@ def pay_once(
 
 def _give_back(verdict: Verdict, again: dict[str, str]) -> Verdict:
     """Return a verdict in which what these slips cost is given back; they are by who paid for them."""
-    whole = sum(points for _, points, _ in verdict.parts)
-    back = sum(points for _, points, slip in verdict.parts if slip in again)
+    whole = sum(points for points, _, _ in verdict.parts)
+    back = sum(lost for _, lost, slip in verdict.parts if slip in again)
     score = min(verdict.max_score, verdict.score + verdict.max_score * back / whole)
     first = ", ".join(dict.fromkeys(f"`{name}`" for name in again.values()))
     word = f"This is the slip that {first} has paid for: here it costs nothing."

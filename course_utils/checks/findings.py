@@ -10,14 +10,21 @@ from course_utils.words import wrap
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a function's points, and what it was lost to: the slug of a mistake, or None."""
+    """A part of a function's points, what it was lost to (the slug of a mistake), and how much of it."""
 
     words: str
     points: int
     lost_to: str | None = None
+    cost: int | None = None  # of a mistake that costs less than the whole part
+
+    @property
+    def lost(self) -> int:
+        if not self.lost_to:
+            return 0
+        return self.points if self.cost is None else min(self.cost, self.points)
 
     def __str__(self) -> str:
-        return f"{self.words} {0 if self.lost_to else self.points} of {self.points}"
+        return f"{self.words} {self.points - self.lost} of {self.points}"
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,8 @@ class Finding:
         """The share of the points that this is worth, 0 to 1."""
         if self.passed:
             return 1.0
-        kept = sum(part.points for part in self.parts if not part.lost_to)
-        return kept / max(1, sum(part.points for part in self.parts))
+        whole = sum(part.points for part in self.parts)
+        return (whole - sum(part.lost for part in self.parts)) / max(1, whole)
 
     @property
     def lines(self) -> list[str]:
@@ -74,6 +81,18 @@ def misses_gpu(problem: str) -> bool:
 def end_sentence(words: str) -> str:
     """Return words with a full stop, unless they bring their own: an error's often do."""
     return words if words.endswith((".", "!", "?")) else f"{words}."
+
+
+def collect(found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return all faults; after the first there may be nothing more to look at."""
+    faults: list[tuple[str, str]] = []
+    try:
+        for fault in found:
+            faults.append(fault)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        if not faults:
+            raise
+    return faults
 
 
 def name_second(

@@ -15,6 +15,7 @@ from course_utils.checks.answer_numbers import load_answers
 from course_utils.checks.findings import (
     Finding,
     Part,
+    collect,
     drop_line,
     end_sentence,
     misses_gpu,
@@ -77,7 +78,7 @@ def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dic
     """Judge what a trial wrote down, however it was come by: here or from a graded kernel."""
     if not results:
         return Finding(False, "nothing came back.", "no-answer")
-    faults = _collect(_FINDERS[name](results, right, inputs))
+    faults = collect(_FINDERS[name](results, right, inputs))
     if not faults:
         return Finding(True, _PRAISE[name], facts=_remark(name, results))
     diagnosis, words = faults[0]
@@ -95,18 +96,6 @@ def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dic
     if not seconds:
         facts += name_second(diagnosis, iter(faults), _APART, WORDS)
     return Finding(False, WORDS[diagnosis], diagnosis, facts + _remark(name, results), parts)
-
-
-def _collect(found: Iterator[Fault]) -> list[Fault]:
-    """Return all faults; after the first there may be nothing more to look at."""
-    faults: list[Fault] = []
-    try:
-        for fault in found:
-            faults.append(fault)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        if not faults:
-            raise
-    return faults
 
 
 # Points by parts, as the tasks state them: a part is lost to the first of its faults, and the first

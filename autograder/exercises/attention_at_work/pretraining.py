@@ -317,7 +317,10 @@ def _make(name: str) -> Exercise:
         program=write_program(_TRIALS_SOURCE, (name,), f"run_trial({name!r}, functions, inputs)"),
         rule=_make_rule(name),
         make_inputs=_DRAWERS[name],
-        mistakes=tuple(Mistake(diagnosis, text) for diagnosis, text in list_mistakes(name)),
+        mistakes=tuple(
+            Mistake(diagnosis, text, code.SHARES.get(name, {}).get(diagnosis, 0.0))
+            for diagnosis, text in list_mistakes(name)
+        ),
         variants=tuple(code.VARIANTS[name]),
         builds_on=BUILDS_ON.get(name, ()),
     )

@@ -176,8 +176,8 @@ def test_a_slip_in_two_functions_is_paid_once_in_the_first():
         Exercise(name, "", lambda *_: None, "", slips=frozenset({"means"})) for name in "abc"
     )
     exercises = {"a": first, "b": second, "c": third}
-    lost = [["model", 2, None], ["loss", 1, "means"]]
-    both = [["model", 2, "other"], ["loss", 1, "means"]]
+    lost = [[2, 0, None], [1, 1, "means"]]
+    both = [[2, 2, "other"], [1, 1, "means"]]
     verdicts = {
         "c": Verdict(0.0, 3.0, "failed", "other", ["C"], parts=both),
         "b": Verdict(4.0, 6.0, "partial", "means", ["B"], parts=lost),
@@ -194,7 +194,7 @@ def test_a_slip_in_two_functions_is_paid_once_in_the_first():
 
 
 def test_parts_stay_inside():
-    verdict = Verdict(1.0, 2.0, "partial", "x", ["X"], parts=[["loss", 1, "x"]])
+    verdict = Verdict(1.0, 2.0, "partial", "x", ["X"], parts=[[1, 1, "x"]])
     assert "parts" not in verdict.to_dict()
 
 
