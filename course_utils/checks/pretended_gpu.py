@@ -85,7 +85,7 @@ class PretendedGPU(TorchFunctionMode):
             return result
         is_new = self.default and not tensors and wanted is None
         made_there = bool(there or is_new or kwargs.get("device") is not wanted)
-        _pytree.tree_map_only(torch.Tensor, lambda tensor: _mark(tensor, made_there), result)
+        _pytree.tree_map_only(torch.Tensor, lambda tensor: mark(tensor, made_there), result)
         return result
 
     def _is_refused(self, name, args, tensors):
@@ -128,7 +128,7 @@ class PretendedGPU(TorchFunctionMode):
             there = self.has(tensor)
         else:
             there = isinstance(target, int) or torch.device(target).type == "cuda"
-        return _mark(moved, there)
+        return mark(moved, there)
 
 
 def _list_answers(default):
@@ -166,10 +166,10 @@ def is_there(tensor, unmarked=False):
 
 
 def put_there(tensor):
-    return _mark(tensor, True)
+    return mark(tensor, True)
 
 
-def _mark(tensor, there):
+def mark(tensor, there):
     tensor._on_pretended_gpu = there
     return tensor
 

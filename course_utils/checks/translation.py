@@ -87,9 +87,15 @@ SLIPS = frozenset(
      "hard-coded-device", "follows-machine", "input-changed", "outputs-swapped"}
 )  # fmt: skip
 _MACHINE = "follows-machine"  # costs a point at most
-# What is wrong with numbers, and seen in the rows; all other faults are about the module itself.
-_OF_NUMBERS = {"weights-on-padding", "mask-finite", "attended-wrong", "weights-do-not-sum", "wrong-values",
-               "not-finite", "remembers-first-call", "not-repeatable"}  # fmt: skip
+# About the module itself; what is wrong with numbers is seen in the rows.
+_ABOUT_MODULE = {
+    "not-a-module", "not-a-pair", "not-a-tensor", "wrong-shape", "outputs-swapped", "weights-not-squeezed",
+    "attended-not-squeezed", "squeezed-too-much", "extra-layers", "constructor-arguments", "layers-missing",
+    "layers-not-linear", "layer-sizes", "v-proj-half", "v-proj-to-kq", "v-proj-to-decoder",
+    "encoder-size-not-doubled", "projections-exchanged", "kq-dim-ignored", "kq-dim-default",
+    "super-forgotten", "hard-coded-device", "follows-machine", "wrong-dtype", "input-changed",
+    "todo-open", "not-defined", "not-a-function", "returned-none", "raised",
+}  # fmt: skip
 
 
 def _count_attention(slugs, cases, results, right, inputs) -> tuple[Part, ...]:
@@ -100,7 +106,9 @@ def _count_attention(slugs, cases, results, right, inputs) -> tuple[Part, ...]:
     for case in cases:
         if case.startswith("device"):
             continue
-        weights, attended = (_as_rows(results, right, f"{case}.{what}") for what in ("weights", "attended"))
+        weights, attended = (
+            _as_rows(results, right, f"{case}.{what}") for what in ("weights", "attended")
+        )
         mask = np.asarray(inputs[f"{case}.mask"], bool)
         for padded in (True, False):
             rows = mask.all(axis=1) != padded
@@ -110,17 +118,16 @@ def _count_attention(slugs, cases, results, right, inputs) -> tuple[Part, ...]:
             numbers[padded] &= close
         seen |= weights is not None
     named = slugs[0]
-    module = next((slug for slug in slugs[1:] if slug not in _OF_NUMBERS), None)
-    if named in _ABOUT_MODULE:
-        module = named
-    unsteady = {"remembers-first-call", "not-repeatable"} & set(slugs)
+    about = _ABOUT_MODULE | {"no-gradient", "wrong-gradient"}  # the first of all, or they follow
+    module = named if named in about else next((s for s in slugs if s in _ABOUT_MODULE), None)
+    unsteady = named in ("remembers-first-call", "not-repeatable")
     of_rows = {
         padded: None if right_rows and seen and not unsteady else named
         for padded, right_rows in numbers.items()
     }
     if not (module or of_rows[True] or of_rows[False]):
         module = named
-    cost = 1 if module in (_MACHINE, "hard-coded-device") else None
+    cost = 1 if seen and module in (_MACHINE, "hard-coded-device") else None
     if layered:
         return (Part("layers and shapes", 2, None if seen and not module else module or named, cost),
                 Part("weights without padding", 2, of_rows[False]),
@@ -170,7 +177,9 @@ def _count_decoding(slugs, cases, results, right, inputs) -> tuple[Part, ...]:
             lost = slugs[0]
     others = next((slug for slug in slugs[:1] if slug not in _MODES | _LIMITS), None)
     lost = lost or others or (None if seen else slugs[0])
-    return Part("the words", 2, lost), Part("mode, gradients and limit", 1, manners or (lost if not seen else None))
+    return Part("the words", 2, lost), Part(
+        "mode, gradients and limit", 1, manners or (lost if not seen else None)
+    )
 
 
 def to_numbers(value):
@@ -299,6 +308,7 @@ def _check_attention(cases, results, right, inputs) -> Iterator[Fault]:
     for case in cases:
         if case.startswith("device"):
             yield from _check_device(results.get(f"{case}.device"))
+            yield from _check_device(results.get(f"{case}.machine"), "follows-machine")
 
 
 def _fails_on_single_ones(cases, results, inputs) -> bool:
@@ -423,7 +433,7 @@ _DEVICE_TROUBLE = (
 )
 
 
-def _check_device(value) -> Iterator[Fault]:
+def _check_device(value, slug: str = "hard-coded-device") -> Iterator[Fault]:
     """Code that asks for numbers cannot be tried on a device without any: that is no fault.
 
     Nor is a single number from the CPU as the filling of masked places: a GPU takes it.
@@ -431,9 +441,9 @@ def _check_device(value) -> Iterator[Fault]:
     if isinstance(value, str):
         lower = drop_line(value).lower()
         if any(word in lower for word in _DEVICE_TROUBLE) and "expected `value`" not in lower:
-            yield "hard-coded-device", value.partition("|")[2]
+            yield slug, value.partition("|")[2]
     elif value is None or float(np.reshape(value, -1)[0]) != 1.0:
-        yield "hard-coded-device", ""
+        yield slug, ""
 
 
 # -------------------------------------------------------------------------------------- loss

@@ -18,6 +18,7 @@ from course_utils.checks.findings import Finding
 from course_utils.checks.translation import (
     DEFAULT_KQ,
     NAMES,
+    SLIPS,
     TELLING,
     examine,
     judge,
@@ -215,6 +216,7 @@ _TRIALS_SOURCE = join_sources("learners_code", "pretended_gpu", "translation_tri
 _TOLD_OTHERWISE = {
     "input-changed", "no-gradient", "wrong-gradient", "hard-coded-device", "not-repeatable", "wrong-dtype",
     "todo-open", "returned-none", "not-finite", "limit-ignored", "super-forgotten", "layers-missing",
+    "follows-machine",
     "layers-not-linear", "extra-layers", "constructor-arguments", "remembers-first-call",
     "gradients-left-off",
 }  # fmt: skip
@@ -295,7 +297,11 @@ def _make(name: str) -> Exercise:
         program=write_program(_TRIALS_SOURCE, (name,), f"run_trial({name!r}, functions, inputs)"),
         rule=_make_rule(name),
         make_inputs=lambda rng: _DRAWERS[name](rng, hidden=True),
-        mistakes=tuple(Mistake(diagnosis, text) for diagnosis, text in list_mistakes(name)),
+        mistakes=tuple(
+            Mistake(diagnosis, text, code.SHARES.get(name, {}).get(diagnosis, 0.0))
+            for diagnosis, text in list_mistakes(name)
+        ),
+        slips=SLIPS,
         variants=tuple(code.VARIANTS[name]),
         watched=BUILT_IN if name == "SingleQueryScaledDotProductAttention" else (),
     )
