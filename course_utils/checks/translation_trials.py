@@ -140,9 +140,9 @@ def _look_at_layers(module, results):
         }
     )
     if missing:
-        return Problem(
-            f"layers-missing|missing: {', '.join(missing)}; found: {', '.join(others) or 'none'}"
-        )
+        there = [name for name in LAYERS if name not in missing]
+        found_ones = ", ".join([*there, *(name for name in others if name not in there)])
+        return Problem(f"layers-missing|missing: {', '.join(missing)}; found: {found_ones or 'none'}")
     strange = [name for name, layer in found.items() if not isinstance(layer, nn.Linear)]
     if strange:
         return Problem(f"layers-not-linear|{', '.join(strange)}")

@@ -322,7 +322,7 @@ def test_grading_real_notebooks(assignment, tmp_path):
     for path, codes in variants.items():
         assert results[path]["score"] == results[path]["max_score"] == 20.0, codes
     cell = results[broken]["cells"]["test_collate_fn"]
-    assert cell["diagnosis"] == "cell-raised" and "ZeroDivisionError" in cell["messages"][-1]
+    assert cell["diagnosis"] == "cell-raised" and "ZeroDivisionError" in cell["messages"][0]
     assert results[broken]["cells"]["test_main"]["score"] == 4.0
 
 
