@@ -133,12 +133,13 @@ class JudgedExecute(NbGraderPreprocessor):
         restored = _restored.pop(_find_key(resources), None) or restore(nb, blueprint)
         restored.notebook = nb  # as nbgrader's own steps have left it
         grading = load_assignment(blueprint.assignment).grading
+        folder = _find_files(resources)
         grade_notebook(
             restored,
             blueprint,
-            folder=_find_files(resources),
+            folder=folder,
             submission=resources["nbgrader"].get("student", ""),
-            seed=draw_seed(grading, blueprint, nb),
+            seed=draw_seed(grading, blueprint, nb, folder),
             cell_timeout=self.timeout,
         )
         return nb, resources

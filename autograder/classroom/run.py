@@ -246,7 +246,7 @@ class _Run:
         return Task(
             student=unit.student,
             restored=restored,
-            seed=draw_seed(self.assignment.grading, blueprint, restored.notebook),
+            seed=draw_seed(self.assignment.grading, blueprint, restored.notebook, folder),
             timeout=self.timeout,
             folder=str(folder),
         )

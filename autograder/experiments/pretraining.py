@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from autograder.exercises.attention_at_work.pretraining import make_namespace
 from autograder.files import replace_file
 from course_utils import runtime
 from course_utils.pretraining.answering import Answer, ask_all
-from course_utils.pretraining.model import make_model, make_synthesizer_layer, torch_attention
+from course_utils.pretraining.model import TorchLayer, make_model, make_synthesizer_layer
 from course_utils.pretraining.plans import PLANS, Plan
 from course_utils.pretraining.training import finetune, pretrain
 from course_utils.pretraining.world import World, load_real, make_world
@@ -59,10 +58,10 @@ def run_model(
     kind: str, world: World, plan: Plan, functions: dict, seed: int, folder: Path
 ) -> dict:
     """Train one model, ask it all the questions, and return what came out."""
-    attention: Callable = torch_attention
+    layer: type = TorchLayer
     if kind == SYNTHESIZER:
-        attention = make_synthesizer_layer(functions["synthesizer_attention"])
-    model = make_model(world, plan.sizes, attention, seed)
+        layer = make_synthesizer_layer(functions["synthesizer_attention"])
+    model = make_model(world, plan.sizes, layer, seed)
     stages = {}
     if kind == ALONE:
         stages["finetuning"] = finetune(

@@ -1,11 +1,13 @@
 """Notices when work that should be from scratch leans on a library's ready-made version.
 
-This is for a person to look at, never for marks: it reads the submission's text.
+This is for a person to look at, never for marks: it reads the submission's text, and knows what was
+called when the work was tried.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from nbformat import NotebookNode
 
@@ -14,14 +16,20 @@ from autograder.exercises import find_exercises
 from autograder.python_text import parse
 
 
-def find_borrowed(notebook: NotebookNode, blueprint: Blueprint) -> list[str]:
-    """Return a sentence for each exercise whose code reaches a name that is watched."""
+def find_borrowed(
+    notebook: NotebookNode, blueprint: Blueprint, called: Mapping[str, set[str]]
+) -> list[str]:
+    """Return a sentence for each exercise whose code reaches a name that is watched.
+
+    `called` are the names that were called while a question ran, by exercise.
+    """
     definitions = _collect_definitions(notebook)
     exercises = find_exercises(blueprint.exercises)
     flags = []
     for slot in blueprint.slots:
         watched = exercises[slot.exercise].watched if slot.role == "check" else ()
         found = _reach(slot.exercise, definitions) & set(watched) if watched else set()
+        found = found or (watched and called.get(slot.exercise))
         if found:
             flags.append(
                 f"{slot.exercise} uses PyTorch's own {', '.join(sorted(found))}; it was to be "

@@ -26,6 +26,7 @@ from autograder.grading.kept_outputs import keep_outputs
 from autograder.grading.left_out import write_stand_ins
 from autograder.grading.sanitize import sanitize_notebook
 from autograder.grading.second_try import judge_again
+from autograder.grading.tampering import find_tampering
 from autograder.intake.restore import Restored
 from autograder.kernel import memory, nursery, wire
 from autograder.kernel.isolation import measure_isolation
@@ -111,7 +112,7 @@ def grade_notebook(
         max_score=blueprint.auto_points,
         cells={name: verdict.to_dict() for name, verdict in verdicts.items()},
         repairs=list(restored.repairs),
-        flags=[*flags, *find_borrowed(notebook, blueprint)],
+        flags=flags,
         release=restored.release,
         isolation=measure_isolation().sentence,
         seconds=round(time.monotonic() - started, 2),
@@ -147,6 +148,7 @@ def _run_and_judge(
         whole = max(budgets.WHOLE_SECONDS, 2 * cell_timeout)
         kernel = KernelSession(folder, whole).__enter__()
 
+    used: dict[str, set[str]] = {}  # watched functions that were called, by exercise
     hidden = HiddenWords(
         (exercise.program for exercise in exercises.values()),
         (cell.source for cell in notebook.cells),
@@ -154,16 +156,13 @@ def _run_and_judge(
 
     def ask(exercise: Exercise, program: str) -> Verdict:
         verdict = _ask(kernel, exercise, program, blueprint, seed, times)
+        used[exercise.name] = used.get(exercise.name, set()) | kernel.used
         if verdict.slip:
             flags.append(
                 f"{exercise.name} could not be judged ({verdict.slip}): it has 0 points until a "
                 "person has looked at it"
             )
-        return replace(
-            verdict,
-            messages=hidden.strip_messages(verdict.messages),
-            details=hidden.strip_messages(verdict.details),
-        )
+        return hidden.strip(verdict)
 
     @cache
     def start_afresh() -> None:
@@ -186,7 +185,8 @@ def _run_and_judge(
             if slot and slot.role == "check":
                 exercise = exercises[slot.exercise]
                 verdict = ask(exercise, exercise.program)
-                verdicts[slot.grade_id] = _explain(verdict, runs.get(exercise.cell))
+                verdict = _explain(verdict, runs.get(exercise.cell))
+                verdicts[slot.grade_id] = hidden.strip(verdict)
             elif is_kept(cell):
                 cell.outputs = keep_outputs(cell)
             else:
@@ -198,6 +198,8 @@ def _run_and_judge(
                     runs[slot.grade_id] = run
         by_exercise = {name.removeprefix("test_"): verdict for name, verdict in verdicts.items()}
         by_exercise = judge_again(by_exercise, exercises, blueprint.solutions, ask_again)
+        flags += find_borrowed(notebook, blueprint, used)
+        flags += find_tampering(notebook, kernel.seen)
     finally:
         with _stopwatch(times, "kernel"):
             kernel.__exit__()
@@ -216,7 +218,7 @@ def _ask(
     with _stopwatch(times, "judge"):
         inputs = wire.dump(exercise.draw_inputs(seed))
     with _stopwatch(times, "tests"):
-        status, reply = kernel.ask(program, inputs, ASK_TIMEOUT)
+        status, reply = kernel.ask(program, inputs, ASK_TIMEOUT, exercise.watched)
     with _stopwatch(times, "judge"):
         question = Question(
             blueprint.exercises, exercise.name, points, inputs, blueprint.solutions

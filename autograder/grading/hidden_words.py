@@ -9,9 +9,11 @@ drawn for each submission.)
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from nbformat import NotebookNode
 
+from autograder.grading.judge import Verdict
 from autograder.plain_text import one_line
 
 INSTEAD = "[Not shown: it holds words of the hidden tests.]"
@@ -30,6 +32,14 @@ class HiddenWords:
     def are_in(self, text: str) -> bool:
         """Does a text hold one of these lines, as it stands or as Python shows it?"""
         return any(line in text or repr(line)[1:-1] in text for line in self._lines)
+
+    def strip(self, verdict: Verdict) -> Verdict:
+        """Return a verdict whose words are bounded and hold nothing hidden."""
+        return replace(
+            verdict,
+            messages=self.strip_messages(verdict.messages),
+            details=self.strip_messages(verdict.details),
+        )
 
     def strip_messages(self, messages: list[str]) -> list[str]:
         """Return messages about a check, each one line, without hidden words."""

@@ -91,12 +91,13 @@ def grade_job(job: Job, grading: Path) -> dict:
         restored = job.gathered.restore(job.blueprint)
         piece = job.gathered.pieces.get(job.blueprint.name)
         alone = Path(job.submission).is_file() and not job.submission.lower().endswith(".zip")
+        folder = piece.found.folder if piece and not alone else None
         result = grade_notebook(
             restored,
             job.blueprint,
-            folder=piece.found.folder if piece and not alone else None,
+            folder=folder,
             submission=job.submission,
-            seed=draw_seed(grading, job.blueprint, restored.notebook),
+            seed=draw_seed(grading, job.blueprint, restored.notebook, folder),
         )
         return clean_words(result.to_dict())
     except Exception as problem:  # one submission must never end the run for the others

@@ -17,14 +17,22 @@ from nbformat import NotebookNode
 
 from autograder.blueprint import Blueprint
 from autograder.course import CourseError
+from autograder.kernel.workfolder import fingerprint_files
 
 _SHORTEST = 16  # bytes
 
 
-def draw_seed(grading: Path, blueprint: Blueprint, notebook: NotebookNode) -> int:
-    """Return the seed for one restored notebook of one submission."""
+def draw_seed(
+    grading: Path, blueprint: Blueprint, notebook: NotebookNode, folder: Path | None
+) -> int:
+    """Return the seed for one restored notebook of one submission.
+
+    It hangs on everything that the notebook's code can read: its cells, and the files in `folder`.
+    Whoever lays what one grading has said beside the same notebook is asked other questions.
+    """
     cells = [f"{cell.cell_type}:{cell.source}" for cell in notebook.cells]
-    content = "\0".join([blueprint.assignment, blueprint.name, *cells])
+    files = fingerprint_files(folder)
+    content = "\0".join([blueprint.assignment, blueprint.name, files, *cells])
     digest = hmac.new(read_secret(grading), content.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
     return int.from_bytes(digest[:8], "big")
 

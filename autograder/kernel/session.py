@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
 import json
 import os
 import secrets
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -24,12 +27,14 @@ from nbformat import NotebookNode
 from autograder import budgets
 from autograder.course import CourseError
 from autograder.files import remove_tree
-from autograder.kernel import wire
+from autograder.kernel import guard, wire
 from autograder.kernel.memory import is_out_of_memory
 from autograder.kernel.nursery import KEPT_VARIABLES, WarmProcess
 from autograder.kernel.workfolder import fill_folder
 
-_WIRE_SOURCE = Path(wire.__file__).read_text(encoding="utf-8")
+_GUARD_SOURCE = "".join(
+    Path(module.__file__).read_text(encoding="utf-8") for module in (wire, guard)
+)
 WITH_WALLS = True  # tests switch them off, to see what holds without
 _CUT = "[The rest of this cell's output was too long and was left out.]\n"
 _LONGEST_SOCKET = 100  # characters of a socket's name; Linux allows 107
@@ -78,6 +83,8 @@ class KernelSession:
         self.folder = folder  # the submission's files, if there are any
         self.seconds = seconds  # for all cells and questions, and for what is run again
         self.flags: list[str] = []  # what a person should know about them
+        self.seen: list[tuple[str, str, str]] = []  # what the guard noted: kind, what, the line
+        self.used: set[str] = set()  # watched functions that were called in the last question
         self.manager: KernelManager | None = None
         self.client = None
         self._finished: list[str] = []  # cells that worked, to be run again in a new kernel
@@ -127,38 +134,76 @@ class KernelSession:
             self.start_afresh(timeout)
         return result
 
-    def ask(self, program: str, inputs: str, timeout: float) -> tuple[str, str]:
+    def ask(
+        self, program: str, inputs: str, timeout: float, watched: Iterable[str] = ()
+    ) -> tuple[str, str]:
         """Run a judge's program in the kernel; return a status and the reply, as it came.
 
         `inputs` is what `wire.dump` wrote. Nothing else comes out: whatever the kernel shows in the
         meantime is dropped. When time ran out while this process was held up itself, the question
-        is asked once more.
+        is asked once more. Calls of functions with one of the names in `watched` are noted in `used`.
         """
         if self._is_used_up():
             return "used up", ""
         self._held_up = 0.0
-        status, reply = self._ask(program, inputs, timeout)
+        status, reply = self._ask(program, inputs, timeout, watched)
         if status == "crashed" and self._was_lost():
             self.start_afresh(timeout)
-            status, reply = self._ask(program, inputs, timeout)
+            status, reply = self._ask(program, inputs, timeout, watched)
         if status == "timeout" and self._held_up and not self._is_used_up():
-            status, reply = self._ask(program, inputs, timeout)
+            status, reply = self._ask(program, inputs, timeout, watched)
         return status, reply
 
-    def _ask(self, program: str, inputs: str, timeout: float) -> tuple[str, str]:
-        scope = f"_judge_{secrets.token_hex(8)}"
-        setup = f"{scope} = {{}}\n__import__('builtins').exec({_WIRE_SOURCE!r}, {scope})"
-        call = f"{scope}['answer']({program!r}, globals(), {inputs!r})"
+    def _ask(
+        self, program: str, inputs: str, timeout: float, watched: Iterable[str]
+    ) -> tuple[str, str]:
+        nonce, names = secrets.token_hex(16), " ".join(watched)
+        question = (nonce, program, inputs, names)
+        signature = self._sign("question", *question)
+        call = f"__import__('sys').modules[{guard.NAME!r}].answer{(signature, *question)!r}"
         reply: dict = {}
-        result = self._execute(setup, timeout, expressions={"answer": call}, reply=reply)
+        self.used = set()
+        result = self._execute("", timeout, expressions={"answer": call}, reply=reply)
         if result.status == "crashed" and self._was_lost():
             return "crashed", ""
         if result.status in ("timeout", "crashed"):
             if not self._is_responsive():
                 self.start_afresh(timeout)
             return result.status, ""
-        self._execute(f"del {scope}", timeout)
-        return "ok", _read_text(reply.get("answer"))
+        return "ok", self._read_reply(nonce, _read_text(reply.get("answer")))
+
+    def _sign(self, *parts: str) -> str:
+        digest = hashlib.blake2b(key=self._key)
+        for part in parts:
+            content = part.encode("utf-8", "surrogatepass")
+            digest.update(len(content).to_bytes(8, "big") + content)
+        return digest.hexdigest()
+
+    def _read_reply(self, nonce: str, text: str) -> str:
+        """Return what a question answered, and note what was seen; nothing, if it is not as it was sent."""
+        signature, _, content = text.partition(" ")
+        if not hmac.compare_digest(
+            signature.encode(), self._sign("reply", nonce, content).encode()
+        ):
+            self.seen.append(("changed", "the reply to a question", ""))
+            return ""
+        told = json.loads(content)
+        self.seen += [tuple(note) for note in told["seen"] if tuple(note) not in self.seen]
+        self.used = set(told["used"])
+        return told["reply"]
+
+    def _install_guard(self) -> None:
+        """Set up what questions need, before anything of the student's runs."""
+        scope = f"_setup_{secrets.token_hex(8)}"
+        code = f"{scope} = {{}}\nexec(compile({_GUARD_SOURCE!r}, '<judge>', 'exec'), {scope})"
+        call = f"{scope}['install'](globals())"
+        reply: dict = {}
+        self._execute(code, _PATIENCE_START, expressions={"key": call}, reply=reply)
+        self._execute(f"del {scope}", _PATIENCE_START)
+        try:
+            self._key = bytes.fromhex(_read_text(reply.get("key")))
+        except ValueError:
+            raise RuntimeError("the kernel could not be made ready for questions") from None
 
     def start_afresh(self, timeout: float) -> None:
         """Start a new kernel and run in it, unseen, the cells that worked in the old one."""
@@ -202,6 +247,7 @@ class KernelSession:
         process = self.manager.provisioner.process
         if isinstance(process, WarmProcess):
             process.close_channel()
+        self._install_guard()
 
     def _wait_until_ready(self) -> None:
         """Wait for the kernel's first answer, on both channels.

@@ -138,7 +138,7 @@ def _describe_check(slot, grade: Grade, found: dict | None) -> Line:
     unread = bool(found) and found.get("diagnosis") == "unreadable" and grade.manual_score is None
     score = None if unread else grade.score
     details = list_details(found) if found else []
-    return Line(slot.grade_id, slot.exercise, score, slot.points, sentence, details)
+    return Line(slot.grade_id, slot.exercise, score, slot.points, sentence, details=details)
 
 
 _grades: dict[tuple, tuple[float, dict[str, GradeOfTrack]]] = {}  # worked out for a class at a time

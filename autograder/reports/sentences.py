@@ -21,10 +21,10 @@ class Line:
     score: float | None  # None while nobody has read it
     max_score: float
     sentence: str
-    details: list[str] = field(default_factory=list)  # numbers and places, one to a row
     items: list[tuple[str, float]] = field(default_factory=list)  # of the mark scheme, as given
     comment: str = ""
     by_hand: bool = False
+    details: list[str] = field(default_factory=list)  # numbers and places, one to a row
 
     @property
     def sign(self) -> str:

@@ -27,7 +27,7 @@ from transformers import (
 from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.utils import logging
 
-from course_utils.checks.learners_code import Failed, Problem, describe_error, find_function
+from course_utils.checks.learners_code import Failed, Lent, Problem, describe_error, find_function
 from course_utils.checks.pretended_gpu import PretendedGPU, is_there, pretending, put_there
 
 PAD, FIRST_WORD = 1, 4  # token ids: 0 <s>, 1 <pad>, 2 </s>, 3 <unk>, then w0, w1, ...
@@ -394,7 +394,7 @@ class DiaryConfig(PretrainedConfig):
     model_type = "diary"
 
 
-class DiaryModel(PreTrainedModel):
+class DiaryModel(Lent, PreTrainedModel):
     """A tiny classifier of texts that writes down how it is used.
 
     To the outside it is any `PreTrainedModel`. Inside it is plain PyTorch, written here: what a
@@ -405,6 +405,7 @@ class DiaryModel(PreTrainedModel):
     """
 
     config_class = DiaryConfig
+    closed = frozenset(("diary", "gains"))
     words, places, features = 64, 32, 8
 
     def __init__(self, config):
@@ -486,8 +487,10 @@ class DiaryModel(PreTrainedModel):
         return self.classifier(pooled * gain)
 
 
-class DiarySGD(torch.optim.SGD):
+class DiarySGD(Lent, torch.optim.SGD):
     """Plain gradient descent that writes down when it steps and when it clears gradients."""
+
+    closed = frozenset(("diary",))
 
     def __init__(self, model, diary, lr):
         super().__init__(model.parameters(), lr=lr)

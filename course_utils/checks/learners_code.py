@@ -4,6 +4,7 @@ The text of this file is also sent into kernels that are being graded.
 """
 
 import linecache
+import sys
 
 
 class Problem(str):
@@ -12,6 +13,27 @@ class Problem(str):
 
 class Failed(Exception):
     """Carries a Problem out of a trial."""
+
+
+class Lent:
+    """What a question lends: it is asked and called like any other, and its insides are the course's.
+
+    `closed` names the attributes that a learner's code has no business with: what they hold would say
+    without any work what is wanted, or what is told of the work.
+    """
+
+    closed = frozenset()
+
+    def __getattribute__(self, name):
+        is_closed = name == "__dict__" or name in type(self).closed
+        if is_closed and _is_learners(sys._getframe(1).f_code.co_filename):
+            raise AttributeError(f"{type(self).__name__} shows nobody its {name}")
+        return super().__getattribute__(name)
+
+    def __setattr__(self, name, value):
+        if name in type(self).closed and _is_learners(sys._getframe(1).f_code.co_filename):
+            raise AttributeError(f"{type(self).__name__} lets nobody change its {name}")
+        super().__setattr__(name, value)
 
 
 def find_function(functions, name):

@@ -174,7 +174,9 @@ def judge_queries(name: str, worlds: Sequence[World], results: dict, rng) -> Fin
             return Finding(False, WORDS["remembers-tokens"], "remembers-tokens")
         slug, words = _suspect_mistake(task, worlds, list(queries.values()), trials, rng)
         facts = (f"{math.ceil(NEEDED_SHARE * draws):,} right draws are full credit.",)
-        return Finding(False, f"{seen}: {words}", slug, (*_describe_first(worlds, trials, task.tokens), *facts))
+        return Finding(
+            False, f"{seen}: {words}", slug, (*_describe_first(worlds, trials, task.tokens), *facts)
+        )
     changed = find_changed_inputs(results, [task.make_arguments(world) for world in worlds])
     return changed or Finding(True, f"{seen[0].upper()}{seen[1:]}.")
 

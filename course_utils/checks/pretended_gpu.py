@@ -165,6 +165,13 @@ def is_there(tensor, unmarked=False):
     return getattr(tensor, "_on_pretended_gpu", unmarked)
 
 
+def send(tensor, device):
+    """Move numbers to a device; Apple's knows no float64, so there they come as float32."""
+    if torch.device(device).type == "mps" and tensor.dtype == torch.float64:
+        tensor = tensor.float()
+    return tensor.to(device)
+
+
 def put_there(tensor):
     return mark(tensor, True)
 

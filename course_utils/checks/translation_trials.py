@@ -12,8 +12,8 @@ gradients `weight`. A case whose name begins with "device" is tried on another d
 import torch
 from torch import nn
 
-from course_utils.checks.learners_code import Problem, describe_error
-from course_utils.checks.pretended_gpu import PretendedGPU, is_there, mark, pretending
+from course_utils.checks.learners_code import Lent, Problem, describe_error
+from course_utils.checks.pretended_gpu import PretendedGPU, is_there, mark, pretending, send
 
 LAYERS = ("q_proj", "k_proj", "v_proj")
 MODULES = ("MeanPoolAttention", "SingleQueryScaledDotProductAttention")
@@ -77,7 +77,7 @@ def _try_attention(kind, given, case):
     elsewhere = case.startswith("device")
     device = _find_device(kind)
     tensors = {
-        name: torch.as_tensor(given[name]).to(device) for name in ("hidden", "outputs", "mask")
+        name: send(torch.as_tensor(given[name]), device) for name in ("hidden", "outputs", "mask")
     }
     dtype = tensors["outputs"].dtype
     sizes = [int(size) for size in given["sizes"]] if "sizes" in given else []
@@ -142,7 +142,9 @@ def _look_at_layers(module, results):
     if missing:
         there = [name for name in LAYERS if name not in missing]
         found_ones = ", ".join([*there, *(name for name in others if name not in there)])
-        return Problem(f"layers-missing|missing: {', '.join(missing)}; found: {found_ones or 'none'}")
+        return Problem(
+            f"layers-missing|missing: {', '.join(missing)}; found: {found_ones or 'none'}"
+        )
     strange = [name for name, layer in found.items() if not isinstance(layer, nn.Linear)]
     if strange:
         return Problem(f"layers-not-linear|{', '.join(strange)}")
@@ -279,7 +281,7 @@ def _call_elsewhere(kind, sizes, tensors):
 
 def _try_loss(function, given, case):
     device = _find_device(function)
-    logits = torch.as_tensor(given["logits"]).to(device).requires_grad_()
+    logits = send(torch.as_tensor(given["logits"]), device).requires_grad_()
     targets = torch.as_tensor(given["targets"]).to(device)
     passed, passed_targets = logits * 1, targets.clone()
     out = _attempt(function, passed, passed_targets, int(given["pad"]))
@@ -310,12 +312,14 @@ def _try_loss(function, given, case):
 # ----------------------------------------------------------------------------------- decoding
 
 
-class ProbeTranslator(nn.Module):
+class ProbeTranslator(Lent, nn.Module):
     """Stands in for a translator: what it says next depends on how often and on what it was asked.
 
     It keeps a diary of every call: the token it was fed, how far the hidden state had come, whether it
     was in training mode and whether gradients were recorded.
     """
+
+    closed = frozenset(("table", "diary", "sources", "masks", "encoding", "encoded_in"))
 
     def __init__(self, table, device):
         super().__init__()

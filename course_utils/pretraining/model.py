@@ -20,24 +20,28 @@ class CharacterGPT(GPT):
     (B, T) -> (B, T, vocabulary). `model.vocabulary` turns text into numbers and back.
     """
 
-    def __init__(self, config: GPTConfig, vocabulary: Characters, attention: Callable):
-        super().__init__(config, attention, make_projections)
+    def __init__(self, config: GPTConfig, vocabulary: Characters, layer: type[nn.Module]):
+        super().__init__(config, layer, lambda n_embd: ())
         self.vocabulary = vocabulary
 
     def forward(self, tokens: Tensor) -> Tensor:
         return super().forward(tokens.to(self.embedding.weight.device))
 
 
-def make_projections(n_embd: int) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-    """Make the projections for Q, K and V: each (B, T, C) -> (B, T, C)."""
-    return nn.Linear(n_embd, n_embd), nn.Linear(n_embd, n_embd), nn.Linear(n_embd, n_embd)
+class TorchLayer(nn.Module):
+    """Makes Q, K and V of a layer's input and runs PyTorch's own attention.  (B, T, C) -> (B, T, C)"""
 
+    reads_input = True
 
-def torch_attention(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True):
-    """Run PyTorch's own attention.  (B, T, C) x3 -> (B, T, C)"""
-    q, k, v = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in (Q, K, V))  # (B, nh, T, hs)
-    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-    return mixed.transpose(1, 2).flatten(-2)
+    def __init__(self, n_embd: int, n_heads: int, block_size: int):
+        super().__init__()
+        self.n_heads = n_heads
+        self.projections = nn.ModuleList(nn.Linear(n_embd, n_embd) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        heads = (p(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for p in self.projections)
+        mixed = F.scaled_dot_product_attention(*heads, is_causal=True)  # (B, nh, T, hs)
+        return mixed.transpose(1, 2).flatten(-2)
 
 
 def make_synthesizer_layer(synthesizer_attention: Callable) -> type[nn.Module]:
@@ -65,7 +69,7 @@ def make_synthesizer_layer(synthesizer_attention: Callable) -> type[nn.Module]:
 
 
 def make_model(
-    world: World, sizes: dict[str, int], attention: Callable = torch_attention, seed: int = 1
+    world: World, sizes: dict[str, int], layer: type[nn.Module] = TorchLayer, seed: int = 1
 ) -> CharacterGPT:
     """Return a new model for a world, on the best device there is: same seed, same start."""
     runtime.set_seed(seed)
@@ -75,4 +79,4 @@ def make_model(
         pad=world.vocabulary.pad,
         **sizes,
     )
-    return CharacterGPT(config, world.vocabulary, attention).to(runtime.device())
+    return CharacterGPT(config, world.vocabulary, layer).to(runtime.device())

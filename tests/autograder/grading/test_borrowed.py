@@ -28,7 +28,7 @@ def blueprint2(assignment):
 def test_what_is_borrowed_is_named(blueprint2, helper, code):
     notebook = fill_in(blueprint2, solve_all(blueprint2) | {"self_attention": code})
     notebook.cells.append(nbformat.v4.new_code_cell(helper))
-    (flag,) = find_borrowed(notebook, blueprint2)
+    (flag,) = find_borrowed(notebook, blueprint2, {})
     assert flag.startswith("self_attention uses PyTorch's own scaled_dot_product_attention")
 
 
@@ -36,4 +36,6 @@ def test_what_is_only_mentioned_or_used_elsewhere_is_not(blueprint2):
     notebook = fill_in(blueprint2, solve_all(blueprint2))
     notebook.cells.append(nbformat.v4.new_code_cell(f"compare = {READY}(Q, K, V)  # for speed"))
     notebook.cells.append(nbformat.v4.new_markdown_cell(f"`{READY}` would do it in one call."))
-    assert find_borrowed(notebook, blueprint2) == []
+    assert find_borrowed(notebook, blueprint2, {}) == []
+    called = {"self_attention": {"scaled_dot_product_attention"}}
+    assert "scaled_dot_product_attention" in find_borrowed(notebook, blueprint2, called)[0]

@@ -4,6 +4,7 @@ from nbformat.v4 import new_output
 
 from autograder.blueprint import load_blueprint
 from autograder.demo.personas import fill_in, solve_all
+from autograder.exercises import find_exercises
 from autograder.grading.grade import grade_notebook
 from autograder.grading.hidden_words import INSTEAD, HiddenWords
 from autograder.intake.restore import restore
@@ -64,3 +65,17 @@ def test_a_program_read_on_the_stack_cannot_be_printed_later(assignment):
     text = str(restored.notebook.cells)
     assert INSTEAD in text, "the spy saw a program, and it was not shown"
     assert "def probe(namespace, inputs)" not in text + str(result.to_dict())
+
+
+def test_an_errors_words_are_bounded_and_quote_no_program(assignment):
+    blueprint = load_blueprint(assignment, "1_query_crafting")
+    loud = SPY.replace("        frame = sys", "        seen.clear()\n        frame = sys").replace(
+        "        return list.__len__(self)\n", "        raise ValueError(' '.join(seen))\n"
+    )
+    codes = {"q_select_first": loud, "Q_identity": "raise ValueError('long ' * 60_000)"}
+    notebook = fill_in(blueprint, codes)
+    cells = grade_notebook(restore(notebook, blueprint), blueprint, folder=None).cells
+    long = cells["test_Q_identity"]
+    assert long["diagnosis"] == "cell-raised" and max(map(len, long["messages"])) <= 400
+    program = find_exercises(blueprint.exercises)["q_select_first"].program
+    assert not any(line.strip() in str(cells) for line in program.splitlines() if len(line) > 40)

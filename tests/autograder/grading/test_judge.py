@@ -215,7 +215,7 @@ class Asked:
     def __init__(self):
         self.inputs = []
 
-    def ask(self, program, inputs, timeout):
+    def ask(self, program, inputs, timeout, watched):
         self.inputs.append(inputs)
         return "ok", ""
 

@@ -105,3 +105,19 @@ def test_a_comment_in_a_learners_line_decides_nothing():
         slug, _ = pretraining._read_problem("corrupt_span", f"raised|{words}")
         assert slug == "raised", comment
         assert not list(translation._check_device(f"raised|{words}")), comment
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["model.table", "getattr(model, 'dia' + 'ry')", "vars(model)", "model.__dict__", "model.diary = []"],
+)  # fmt: skip
+def test_what_a_question_lends_shows_nobody_its_insides(line):
+    from course_utils.checks.translation_trials import ProbeTranslator
+
+    model = ProbeTranslator(np.zeros((2, 3, 3)), "cpu")
+    space = {"model": model}
+    with pytest.raises((AttributeError, TypeError)):
+        exec(compile(line, "<cell>", "exec"), space)
+    honest = "model.eval(); model.training; list(model.modules()); next(model.parameters()).device"
+    exec(compile(f"{honest}; model.state_dict(); model.train(True)", "<cell>", "exec"), space)
+    assert model.diary == [] and model.table.shape == (2, 3, 3), "the course itself may look"
