@@ -270,3 +270,24 @@ def test_grading_in_the_same_process_gives_the_same(monkeypatch, capsys):
     assert grade_here(MODULE, "split_heads", namespace, 2.0) == 0
     assert grade_here(MODULE, "self_attention", namespace, 4.0) == 4
     assert "stood in for" in capsys.readouterr().out
+
+
+_FLOAT_MASK = "def make_causal_mask(n_tok):\n    return torch.ones(n_tok, n_tok).tril()\n"
+_OWN_MASKING = """
+def self_attention(Q, K, V, n_heads=1, causal=True):
+    q, k, v = (split_heads(x, n_heads) for x in (Q, K, V))
+    A = attn_scaled(pairwise_similarities(q, k), Q.shape[-1], n_heads)
+    if causal:
+        A = A - 1e12 * (1 - make_causal_mask(A.shape[-1]).to(A))
+    return merge_heads(compute_outputs(attn_softmax(A), v))
+"""
+
+
+@pytest.mark.parametrize("mask", [_FLOAT_MASK, _FLOAT_MASK.replace(".tril()", ".tril(-1)")])
+def test_a_stand_in_mask_has_the_form_of_the_learners_own(mask):
+    own = _OWN_MASKING.replace(".to(A)", "")  # raises with a mask of True and False
+    scaled = MISTAKES["attn_scaled"]["scale-forgotten"][0]
+    masking = MISTAKES["apply_causal_mask"]["mask-result-dropped"][0]
+    verdict, _ = judge_whole("self_attention", mask, scaled, masking, own)
+    assert (verdict.score, verdict.status) == (4, "passed"), verdict.messages
+    assert any("stood in for" in message for message in verdict.messages)
