@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from autograder.exercises.attention import attention_from_scratch_code as code
-from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
+from autograder.exercises.base import Exercise, Ruling, join_sources
 from autograder.exercises.numbers import encode_probes
-from autograder.exercises.trials import Outputs, list_codes, run_codes, write_program
+from autograder.exercises.trials import Outputs, list_codes, make_mistakes, run_codes, write_program
 from autograder.kernel import wire
 from course_utils.checks.attention import BUILT_IN, examine, judge
 from course_utils.checks.comparing import Tolerance, find_faults
@@ -554,7 +554,7 @@ def _make(name: str) -> Exercise:
         program=make_program(name, cases),
         rule=_judge_results(name, cases),
         make_inputs=lambda rng: draw_arrays(cases, rng),
-        mistakes=tuple(Mistake(slug, text) for slug, text in list_codes(code.MISTAKES[name])),
+        mistakes=make_mistakes(list_codes(code.MISTAKES[name]), code.SHARES.get(name)),
         variants=tuple(code.VARIANTS[name]),
         builds_on=PIECES if name == "self_attention" else (),
         together=(("make_causal_mask", "apply_causal_mask"),) if name == "self_attention" else (),

@@ -9,9 +9,15 @@ from threading import Lock
 import numpy as np
 
 from autograder.exercises.attention import finetune_roberta_code as code
-from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
+from autograder.exercises.base import Exercise, Ruling, join_sources
 from autograder.exercises.numbers import encode_trial
-from autograder.exercises.trials import judge_safely, list_codes, run_codes, write_program
+from autograder.exercises.trials import (
+    judge_safely,
+    list_codes,
+    make_mistakes,
+    run_codes,
+    write_program,
+)
 from autograder.kernel import wire
 from course_utils.checks.findings import Finding
 from course_utils.checks.finetuning import (
@@ -380,10 +386,7 @@ def _make(name: str) -> Exercise:
         program=_make_program(name),
         rule=_make_rule(name),
         make_inputs=lambda rng: _DRAWERS[name](rng, hidden=True),
-        mistakes=tuple(
-            Mistake(diagnosis, text, code.SHARES.get(name, {}).get(diagnosis, 0.0))
-            for diagnosis, text in list_mistakes(name)
-        ),
+        mistakes=make_mistakes(list_mistakes(name), code.SHARES.get(name)),
         variants=tuple(code.VARIANTS[name]),
         builds_on=BUILDS_ON.get(name, ()),
         solved_in="SST2Dataset" if name == "collate_fn" else "",
