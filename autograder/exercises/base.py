@@ -31,6 +31,7 @@ class Mistake:
 
     diagnosis: str
     code: str
+    share: float = 0.0  # of the points that it earns all the same, where they count by parts
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,10 @@ class Exercise:
     reads: tuple[str, ...] = ()  # names of exercises whose values it is judged with
     watched: tuple[str, ...] = ()  # names whose use a person should know about
     solved_in: str = ""  # the cell that defines it, when that has another name
+    slips: frozenset[str] = (
+        frozenset()
+    )  # mistakes that cost a part only in the first function with them
+    stand_in: str = ""  # code that fits the right piece, `right`, to the learner's, `own`
 
     @property
     def cell(self) -> str:

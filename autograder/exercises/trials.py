@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from autograder.exercises.base import Ruling
+from autograder.exercises.base import Mistake, Ruling
 from course_utils.checks import calls
 from course_utils.checks.findings import Finding
 
@@ -43,10 +43,17 @@ def list_codes(mistakes: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
             yield diagnosis, text
 
 
+def make_mistakes(
+    codes: Iterable[tuple[str, str]], shares: dict[str, float] | None = None
+) -> tuple[Mistake, ...]:
+    """Return known mistakes with the share of the points that each earns at most, by its name."""
+    return tuple(Mistake(slug, text, (shares or {}).get(slug, 0.0)) for slug, text in codes)
+
+
 def judge_safely(judge: Callable[[], Finding]) -> Ruling:
-    """Return all points or none."""
+    """Return the share of the points that was found."""
     finding = judge()
-    return Ruling(float(finding.passed), finding)
+    return Ruling(finding.share, finding)
 
 
 class Outputs:

@@ -268,7 +268,7 @@ def _explain(verdict: Verdict, run: Run | None) -> Verdict:
             "timeout": "Its cell took too long and was stopped.",
             "crashed": "Its cell ended the kernel.",
         }[run.status]
-    return Verdict(0.0, verdict.max_score, status, diagnosis, [*verdict.messages, why])
+    return Verdict(0.0, verdict.max_score, status, diagnosis, [why, *verdict.messages])
 
 
 def _report_trouble(run: Run, timeout: float) -> list[NotebookNode]:

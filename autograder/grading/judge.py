@@ -25,7 +25,10 @@ _TROUBLE = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one cell earned, and why."""
+    """What one cell earned, and why.
+
+    `parts` lists [points, lost points, mistake or None] where points count by parts; it stays inside.
+    """
 
     score: float
     max_score: float
@@ -33,6 +36,7 @@ class Verdict:
     diagnosis: str | None = None
     messages: list[str] = field(default_factory=list)  # sentences; the first says the most
     details: list[str] = field(default_factory=list)  # numbers and places, to be shown below them
+    parts: list[list] = field(default_factory=list)
     slip: str = ""  # what went wrong with the judge itself: for a person, never for the student
 
     @property
@@ -41,9 +45,7 @@ class Verdict:
         return [*self.messages[:1], *self.details, *self.messages[1:]]
 
     def to_dict(self) -> dict:
-        facts = asdict(self)
-        del facts["slip"]
-        return facts
+        return {key: value for key, value in asdict(self).items() if key not in ("parts", "slip")}
 
 
 def decide(
@@ -80,8 +82,10 @@ def decide(
     else:
         status = "partial" if score > 0 else "failed"
     messages = [f"{exercise.name}: {finding.sentence}", *ruling.remarks]
-    details = [fact.strip() for fact in finding.facts]
+    details = [*(fact.strip() for fact in finding.facts), *finding.counted]
     diagnosis = finding.diagnosis
     if diagnosis == "raised" and is_out_of_memory(" ".join(finding.facts)):
         diagnosis, messages = "out-of-memory", [*messages, SENTENCE]
-    return Verdict(score, points, status, diagnosis, messages, details)
+    parts = [[part.points, part.lost, part.lost_to] for part in finding.parts]
+    parts = [] if finding.passed else parts
+    return Verdict(score, points, status, diagnosis, messages, details, parts)

@@ -2,7 +2,7 @@
 
 The solution in the notebook is the reference, and so it always agrees with itself. That is why each
 exercise has an oracle that was written elsewhere: both must earn everything, every accepted variant
-too, and every known mistake must lose something.
+too, and every known mistake must lose something: all its points, or what its parts say.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Trial:
     codes: dict[str, str] = field(default_factory=dict)  # by cell
     exercises: list[str] = field(default_factory=list)  # whose points are looked at
     is_right: bool = True
+    at_most: dict[str, float] = field(default_factory=dict)  # shares that wrong work may earn
 
 
 def list_trials(blueprint: Blueprint) -> Iterator[Trial]:
@@ -41,25 +42,32 @@ def list_trials(blueprint: Blueprint) -> Iterator[Trial]:
     judged = [exercises[slot.exercise] for slot in blueprint.slots if slot.role == "check"]
     yield Trial("the solution", exercises=[exercise.name for exercise in judged])
     partners = {name for e in judged for pair in e.together for name in pair}
-    alone = [e for e in judged if e.builds_on or e.reads or e.name in partners]
+    alone = [e for e in judged if e.builds_on or e.reads or e.slips or e.name in partners]
     for group in ([e for e in judged if e not in alone], *([e] for e in alone)):
         yield from _spread("the oracle", group, [[e.oracle] for e in group], True)
         yield from _spread("a variant", group, [list(e.variants) for e in group], True)
         wrong = [[mistake.code for mistake in e.mistakes] for e in group]
-        yield from _spread("a known mistake", group, wrong, False)
+        shares = [[mistake.share for mistake in e.mistakes] for e in group]
+        yield from _spread("a known mistake", group, wrong, False, shares)
 
 
 def _spread(
-    what: str, exercises: list[Exercise], codes: list[list[str]], is_right: bool
+    what: str,
+    exercises: list[Exercise],
+    codes: list[list[str]],
+    is_right: bool,
+    shares: list[list[float]] | None = None,
 ) -> Iterator[Trial]:
-    for row in zip_longest(*codes):
-        trial = Trial(what, is_right=is_right)
+    rows = zip_longest(*codes), zip_longest(*(shares or codes))
+    for row, allowed in zip(*rows, strict=True):
+        at_most = dict(zip((e.name for e in exercises), allowed, strict=True)) if shares else {}
+        trial = Trial(what, is_right=is_right, at_most=at_most)
         for exercise, code in zip(exercises, row, strict=True):
             if code is not None and exercise.cell not in trial.codes:
                 trial.codes[exercise.cell] = code
                 trial.exercises.append(exercise.name)
             elif code is not None:  # two exercises in one cell: a notebook of its own
-                yield Trial(what, {exercise.cell: code}, [exercise.name], is_right)
+                yield Trial(what, {exercise.cell: code}, [exercise.name], is_right, at_most)
         if trial.exercises:
             yield trial
 
@@ -89,7 +97,9 @@ def _try(trial: Trial, blueprint: Blueprint) -> list[str]:
     sentences = []
     for name in trial.exercises:
         cell = result.cells[f"test_{name}"]
-        if (cell["score"] == cell["max_score"]) is not trial.is_right:
+        least = cell["max_score"] if trial.is_right else 0.0
+        most = cell["max_score"] * (1.0 if trial.is_right else trial.at_most[name])
+        if not least <= cell["score"] <= most + 1e-9:
             points = f"{cell['score']:g} of {cell['max_score']:g} points"
             shown = next(iter(trial.codes.values()), "") if len(trial.codes) == 1 else ""
             code = trial.codes.get(name, shown).strip()

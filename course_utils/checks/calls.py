@@ -11,7 +11,7 @@ sent into kernels that are being graded, with that of the modules of the course 
 import torch
 
 from course_utils.checks.learners_code import Problem, describe_error
-from course_utils.checks.pretended_gpu import PretendedGPU, pretending, put_there
+from course_utils.checks.pretended_gpu import PretendedGPU, pretending, put_there, send
 
 
 def run_cases(functions, cases, arrays):
@@ -71,7 +71,7 @@ def _make_tensor(array, case, device):
     tensor = torch.as_tensor(array).clone()
     if case.get("strided") and tensor.dim() > 2:  # as a transposed view, the way heads arrive
         tensor = tensor.transpose(0, 1).contiguous().transpose(0, 1)
-    tensor = tensor.to(device)
+    tensor = send(tensor, device)
     return tensor.requires_grad_() if case.get("grad") and tensor.is_floating_point() else tensor
 
 

@@ -9,21 +9,57 @@ from course_utils.words import wrap
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of a function's points, what it was lost to (the slug of a mistake), and how much of it."""
+
+    words: str
+    points: int
+    lost_to: str | None = None
+    cost: int | None = None  # of a mistake that costs less than the whole part
+
+    @property
+    def lost(self) -> int:
+        if not self.lost_to:
+            return 0
+        return self.points if self.cost is None else min(self.cost, self.points)
+
+    def __str__(self) -> str:
+        return f"{self.words} {self.points - self.lost} of {self.points}"
+
+
+@dataclass(frozen=True)
 class Finding:
     """One verdict on one piece of work.
 
     `diagnosis` names the mistake in a slug that reports can count (None when it passed);
     `sentence` tells the learner what is wrong and why; `facts` are the numbers beside it.
+    `parts` are those of the points, where the task counts parts.
     """
 
     passed: bool
     sentence: str
     diagnosis: str | None = None
     facts: tuple[str, ...] = field(default=())
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """The share of the points that this is worth, 0 to 1."""
+        if self.passed:
+            return 1.0
+        whole = sum(part.points for part in self.parts)
+        return (whole - sum(part.lost for part in self.parts)) / max(1, whole)
 
     @property
     def lines(self) -> list[str]:
-        return [self.sentence, *self.facts]
+        return [self.sentence, *self.facts, *self.counted]
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The line that lists the parts of what is not all right."""
+        if self.passed or not self.share:
+            return ()
+        return (f"Points by parts: {', '.join(map(str, self.parts))}.",)
 
 
 # What torch says to code that insists on a GPU: builds without CUDA, and with it but no card or driver.
@@ -47,6 +83,18 @@ def end_sentence(words: str) -> str:
     return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
+def collect(found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return all faults; after the first there may be nothing more to look at."""
+    faults: list[tuple[str, str]] = []
+    try:
+        for fault in found:
+            faults.append(fault)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        if not faults:
+            raise
+    return faults
+
+
 def name_second(
     first: str, faults: Iterable[tuple[str, str]], apart: Collection[str], words: Mapping[str, str]
 ) -> tuple[str, ...]:
@@ -68,7 +116,7 @@ class CheckFailed(AssertionError):
 
     def __init__(self, name: str, finding: Finding, progress: str = ""):
         self.name, self.finding, self.progress = name, finding, progress
-        super().__init__("\n".join([f"✘ {name}: {finding.sentence}", *finding.facts]))
+        super().__init__(f"✘ {name}: " + "\n".join(finding.lines))
 
     def _render_traceback_(self) -> list[str]:
         lines = [*str(self).splitlines(), *([self.progress] if self.progress else [])]

@@ -291,13 +291,22 @@ def _try_dataloaders(functions, inputs):
             raise Failed(Problem("none|"))
         if not isinstance(loaders, dict):
             raise Failed(Problem(f"type|{type(loaders).__name__}"))
-        if not set(SPLITS) <= set(loaders):  # more of them do no harm
-            raise Failed(Problem(f"keys|{', '.join(sorted(map(str, loaders))) or 'none'}"))
-        for split in SPLITS:
+        there = [split for split in SPLITS if split in loaders]  # more of them do no harm
+        if there != [*SPLITS]:
+            results["keys"] = Problem(f"keys|{', '.join(sorted(map(str, loaders))) or 'none'}")
+        if not there:
+            raise Failed(results["keys"])
+        for split in there:
             if not isinstance(loaders[split], DataLoader):
                 raise Failed(Problem(f"loader|{type(loaders[split]).__name__}"))
             for turn in ("first", "second"):
-                order, labels, sizes, widths = _call(_read_loader, loaders[split])
+                try:
+                    order, labels, sizes, widths = _call(_read_loader, loaders[split])
+                except (
+                    Failed
+                ) as failure:  # not its batches, but its order may be right all the same
+                    results.setdefault("batches", failure.args[0])
+                    order, labels, sizes, widths = _call(_read_order, loaders[split])
                 results[f"{split}.{turn}"] = torch.tensor(order or [-1])
                 results[f"{split}.{turn}.labels"] = torch.tensor(labels or [-1])
             results[f"{split}.sizes"] = torch.tensor(sizes or [0])
@@ -307,8 +316,9 @@ def _try_dataloaders(functions, inputs):
             make, datasets, int(inputs["batch_size"]) + 1
         )  # nothing may be left of before
         results["own"] = int(loaders == first)  # what the first call returned is left alone
-        for split in SPLITS:
-            sizes = _call(_read_loader, again[split])[2] if isinstance(again, dict) else []
+        for split in there:
+            read = _read_order if "batches" in results else _read_loader
+            sizes = _call(read, again[split])[2] if isinstance(again, dict) else []
             results[f"{split}.twice"] = torch.tensor(sizes or [0])
     return results
 
@@ -328,6 +338,18 @@ def _read_loader(loader):
     return order, labels, sizes, widths
 
 
+def _read_order(loader):
+    """Return what `_read_loader` does, without widths, where batches cannot be made."""
+    order, labels, sizes = [], [], []
+    for places in loader.batch_sampler or ():
+        examples = [loader.dataset[place] for place in places]
+        words = [example.text.split()[0] for example in examples]
+        order += [int(word[1:]) + 200 * (word[0] == "W") for word in words]
+        labels += [example.label for example in examples]
+        sizes.append(len(examples))
+    return order, labels, sizes, []
+
+
 # -------------------------------------------------------------- models that keep a diary
 
 
@@ -338,6 +360,7 @@ class Diary:
         self.modes, self.gradients, self.masks, self.seen = [], [], [], []
         self.batches, self.lengths = [], [0.0]  # loss, right answers, sizes and margins; gradients
         self.events, self.gpu, self.stayed_behind = [], gpu, False
+        self.truth = torch.zeros(1, dtype=torch.int64)  # the labels of the examples to come
         self.is_new_pass = True  # has the model been called since the last event?
 
     def note(self, event):
@@ -345,11 +368,14 @@ class Diary:
             self.events.append(event)
             self.is_new_pass = False
 
-    def note_batch(self, loss, logits, labels):
+    def note_batch(self, logits, examples):
+        """Write down a batch by its true labels, whatever labels the model was given."""
         with torch.no_grad():
+            labels = self.truth[examples.clamp(0, len(self.truth) - 1)]
+            loss = torch.nn.functional.cross_entropy(logits, labels)
             gap = (logits[:, 1] - logits[:, 0]).abs().min()
             said = (logits[:, 1] > logits[:, 0]).long()
-            right = (said == labels.reshape(-1)).sum()
+            right = (said == labels).sum()
             self.batches.append([float(loss), int(right), len(logits), float(gap), int(said.sum())])
 
     def to_numbers(self):
@@ -438,12 +464,13 @@ class DiaryModel(Lent, PreTrainedModel):
             if gpu and not all(is_there(tensor) for tensor in given):
                 diary.stayed_behind = True
                 raise RuntimeError("Expected all tensors to be on the same device, cuda:0 and cpu")
-            diary.seen += (input_ids[:, 1] - FIRST_WORD).tolist()
+            examples = input_ids[:, 1] - FIRST_WORD
+            diary.seen += examples.tolist()
             logits = self._classify(input_ids, attention_mask)
+            diary.note_batch(logits, examples)
             loss = None
             if labels is not None:
                 loss = torch.nn.functional.cross_entropy(logits, labels.reshape(-1))
-                diary.note_batch(loss, logits, labels)
             if gpu:
                 _pytree.tree_map_only(torch.Tensor, put_there, (loss, logits))
         outputs = SequenceClassifierOutput(loss=loss, logits=logits)
@@ -557,10 +584,11 @@ def _read_report(report):
         return {"report": Problem("none|")}
     if not isinstance(report, dict):
         return {"report": Problem(f"type|{type(report).__name__}")}
-    if not {"loss", "accuracy"} <= set(report):
-        return {"report": Problem(f"keys|{', '.join(sorted(map(str, report))) or 'none'}")}
     results = {}
-    for key in ("loss", "accuracy"):
+    if not {"loss", "accuracy"} <= set(report):
+        found = ", ".join(sorted(map(str, report))) or "none"
+        results["report"] = Problem(f"keys|{found}")
+    for key in {"loss", "accuracy"} & set(report):
         value = report[key]
         results[key] = _read_number(value)
         results[f"{key}.plain"] = _read_plainness(value)
@@ -626,16 +654,27 @@ def _try_evaluation(functions, inputs):
     return _try_pass(find_function(functions, "evaluate"), _prepare_evaluation, inputs)
 
 
-def _try_pass(function, prepare, inputs):
-    """Run two passes, over one loader and then over another: nothing of the first may stay."""
-    diary = Diary()
+def _try_pass(function, prepare, inputs, gpu=None):
+    """Run two passes, over one loader and then over another: nothing of the first may stay.
+
+    What asks for a GPU by its name is tried with a pretended one: the rest of it may be right.
+    """
+    diary = Diary(gpu)
     model, act = prepare(function, inputs, diary)
     before = _sum_up(model)
     results, reports = {}, {}
+    if gpu:
+        _put_model_there(model)
     for turn, loader in enumerate(_make_loaders(inputs), start=1):
+        diary.truth = torch.as_tensor(inputs["labels" if turn == 1 else "labels.twice"]).long()
         try:
-            reports[turn] = _call(act, turn, loader)
+            with pretending(gpu, function) if gpu else contextlib.nullcontext():
+                reports[turn] = _call(act, turn, loader)
         except Failed as failure:
+            words = str(failure).lower()
+            if gpu is None and ("cuda" in words or "nvidia" in words):
+                tried = _try_pass(function, prepare, inputs, PretendedGPU())
+                return tried if "problem" in tried else {"pinned": failure.args[0], **tried}
             return {"problem": failure.args[0], **diary.to_numbers()}
         if turn == 1:
             results = diary.to_numbers() | _read_report(reports[1])
@@ -653,7 +692,10 @@ def _try_pass(function, prepare, inputs):
     results["again.weights"] = _sum_up(model)
     results["again.moved"] = (results["again.weights"] - before).abs().max()
     whole = diary.to_numbers()
-    results |= {"again.batches": whole["batches"], "steepest": whole["steepest"]}
+    results |= {"again.batches": whole["batches"], "again.seen": whole["seen"]}
+    results["steepest"] = whole["steepest"]
+    if gpu:
+        return results
     return results | (_try_longer(function, prepare, inputs) if "ids.longer" in inputs else {})
 
 
@@ -675,8 +717,7 @@ def _try_device(function, prepare, inputs):
     gpu = PretendedGPU()
     diary = Diary(gpu)
     model, act = prepare(function, inputs, diary)
-    for tensor in (*model.parameters(), *model.buffers()):
-        put_there(tensor)
+    _put_model_there(model)
     try:
         with pretending(gpu, function):
             _call(act, 1, _make_loaders(inputs)[0])
@@ -685,6 +726,11 @@ def _try_device(function, prepare, inputs):
     except RecursionError:  # not of the learner's making
         return 1
     return 1
+
+
+def _put_model_there(model):
+    for tensor in (*model.parameters(), *model.buffers()):
+        put_there(tensor)
 
 
 # ------------------------------------------------------------------------ compute_accuracy
@@ -764,6 +810,20 @@ class ScriptedModel(PreTrainedModel):
         return outputs.to_tuple() if return_dict is False else outputs
 
 
+class SteadySGD(torch.optim.SGD):
+    """Plain gradient descent at one rate, whatever a schedule makes of it: that is allowed."""
+
+    def step(self, closure=None):
+        rates = [group["lr"] for group in self.param_groups]
+        for group in self.param_groups:
+            group["lr"] = self.defaults["lr"]
+        try:
+            return super().step(closure)
+        finally:
+            for group, rate in zip(self.param_groups, rates):  # noqa: B905
+                group["lr"] = rate
+
+
 class WatchedLoader(DataLoader):
     """Counts how often somebody starts to read it."""
 
@@ -827,7 +887,7 @@ def _run_main(function, case, epochs, inputs, scratch):
     script["validation.right"] = inputs.get(f"{case}.right", script["validation.right"])
     script["steps"] = dict.fromkeys(SPLITS, 0)  # of the given optimizer, after which data?
     model = ScriptedModel(ScriptConfig())
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = SteadySGD(model.parameters(), lr=0.1)
     optimizer.register_step_post_hook(lambda *_: _count_step(script))
     folder = scratch / "checkpoint"
     try:
@@ -874,16 +934,20 @@ def _read_history(history):
     rows = []
     for place, record in enumerate(history, start=1):
         if not isinstance(record, dict) or not {"epoch", "train", "validation"} <= set(record):
-            found = ", ".join(map(str, record)) if isinstance(record, dict) else type(record)
-            return Problem(f"entry|entry {place} has: {found}")
+            if not isinstance(record, dict):
+                return Problem(f"entry|Entry {place} is of type {type(record).__name__}")
+            found = ", ".join(map(str, record)) or "nothing"
+            return Problem(f"entry|Entry {place} has: {found}")
         row = [_read_number(record["epoch"])]
         for split in ("train", "validation"):
             report = _read_report(record[split])
             if "report" in report:
-                return Problem(f"entry|entry {place}, {split!r}: {report['report']}")
+                kind, _, words = report["report"].partition("|")
+                said = {"none": "is None", "type": f"is of type {words}"}.get(kind, f"has: {words}")
+                return Problem(f"entry|Entry {place}, {split!r}, {said}")
             row += [report["loss"], report["accuracy"]]
         if any(isinstance(number, Problem) for number in row):
-            return Problem(f"entry|entry {place} holds something that is not a number")
+            return Problem(f"entry|Entry {place} holds something that is not a number")
         rows.append(row)
     return torch.tensor(rows, dtype=torch.float64) if rows else Problem("empty|")
 

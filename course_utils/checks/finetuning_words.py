@@ -13,14 +13,7 @@ WORDS = {
     "raised": "it stopped with an error.",
     "wrong-keys": "the dictionary does not have the keys asked for. Names are part of the contract.",
     "not-a-dict": "it should return a dictionary.",
-    "returned-tensor": (
-        "a number came back as a tensor. Return plain Python numbers: a tensor can keep GPU memory and "
-        "a whole graph of gradients alive, and cannot be written to a file directly."
-    ),
     "not-a-number": "it should return a number.",
-    "not-a-plain-number": (
-        "a number came back in another library's type. Return a plain Python number: float() makes one."
-    ),
     "input-changed": "it has changed a tensor it was given; the caller may still need it.",
     # -------------------------------------------------------------------- SST2Dataset
     "samples-changed": (
@@ -297,8 +290,8 @@ WORDS = {
         "one that makes the steps, and no other."
     ),
     "steps-changed": (
-        "the given optimizer took steps, but the weights are not what it gives at its own learning rate, with one "
-        "step for each training batch."
+        "the given optimizer took steps, but the weights are not what it gives with one step for each training "
+        "batch."
     ),
     "epochs-too-many": "there are more entries in the history than epochs were asked for.",
     "small-gain-ignored": (

@@ -174,7 +174,9 @@ def judge_queries(name: str, worlds: Sequence[World], results: dict, rng) -> Fin
             return Finding(False, WORDS["remembers-tokens"], "remembers-tokens")
         slug, words = _suspect_mistake(task, worlds, list(queries.values()), trials, rng)
         facts = (f"{math.ceil(NEEDED_SHARE * draws):,} right draws are full credit.",)
-        return Finding(False, f"{seen}: {words}", slug, (*_describe_first(worlds, trials), *facts))
+        return Finding(
+            False, f"{seen}: {words}", slug, (*_describe_first(worlds, trials, task.tokens), *facts)
+        )
     changed = find_changed_inputs(results, [task.make_arguments(world) for world in worlds])
     return changed or Finding(True, f"{seen[0].upper()}{seen[1:]}.")
 
@@ -213,20 +215,21 @@ def _judge_shape(world: World, row) -> Finding | None:
     return None
 
 
-def _describe_first(worlds, trials) -> tuple[str, ...]:
+def _describe_first(worlds, trials, tokens: int) -> tuple[str, ...]:
     """Say where the weights of the first set went, on average over its draws."""
     world, weights = worlds[0], trials[0][1].mean(axis=1)  # (heads, n)
     lines = []
     for head, row in enumerate(weights):
         top = sorted(range(len(row)), key=lambda i: -row[i])[:3]
-        shares = ", ".join(f"{row[i]:.2f} on {_name_token(world, i)}" for i in top)
+        shares = ", ".join(f"{row[i]:.2f} on {_name_token(world, i, tokens)}" for i in top)
         who = f"head {head + 1}" if len(weights) > 1 else "the query"
         lines.append(f"First set, mean weights of {who}: {shares}.")
     return tuple(lines)
 
 
-def _name_token(world: World, index: int) -> str:
-    return {world.a: "a", world.b: "b"}.get(index, "another") + f" (row {index})"
+def _name_token(world: World, index: int, tokens: int) -> str:
+    names = {world.a: "j"} if tokens == 1 else {world.a: "a", world.b: "b"}
+    return names.get(index, "another") + f" (row {index})"
 
 
 # -------------------------------------------------------------------------- naming mistakes

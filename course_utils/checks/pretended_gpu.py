@@ -70,6 +70,11 @@ class PretendedGPU(TorchFunctionMode):
             kwargs["device"] = "cpu"
         tensors = [x for x in _pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
         there = [x for x in tensors if self.has(x)]
+        if name in ("tensor", "as_tensor") and _is_list(args):
+            there, tensors = (
+                [],
+                [],
+            )  # numbers are read out of what it holds: the new one is elsewhere
         if there and self._is_refused(name, args, tensors):
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
@@ -80,7 +85,7 @@ class PretendedGPU(TorchFunctionMode):
             return result
         is_new = self.default and not tensors and wanted is None
         made_there = bool(there or is_new or kwargs.get("device") is not wanted)
-        _pytree.tree_map_only(torch.Tensor, lambda tensor: _mark(tensor, made_there), result)
+        _pytree.tree_map_only(torch.Tensor, lambda tensor: mark(tensor, made_there), result)
         return result
 
     def _is_refused(self, name, args, tensors):
@@ -123,7 +128,7 @@ class PretendedGPU(TorchFunctionMode):
             there = self.has(tensor)
         else:
             there = isinstance(target, int) or torch.device(target).type == "cuda"
-        return _mark(moved, there)
+        return mark(moved, there)
 
 
 def _list_answers(default):
@@ -136,6 +141,10 @@ def _list_answers(default):
             yield accelerator, name, getattr(accelerator, name), pretended
     if default and hasattr(torch, "get_default_device"):
         yield torch, "get_default_device", torch.get_default_device, functools.partial(_say, GPU)
+
+
+def _is_list(args):
+    return bool(args) and isinstance(args[0], (list, tuple))
 
 
 def _say(answer, *_, **__):
@@ -156,11 +165,18 @@ def is_there(tensor, unmarked=False):
     return getattr(tensor, "_on_pretended_gpu", unmarked)
 
 
+def send(tensor, device):
+    """Move numbers to a device; Apple's knows no float64, so there they come as float32."""
+    if torch.device(device).type == "mps" and tensor.dtype == torch.float64:
+        tensor = tensor.float()
+    return tensor.to(device)
+
+
 def put_there(tensor):
-    return _mark(tensor, True)
+    return mark(tensor, True)
 
 
-def _mark(tensor, there):
+def mark(tensor, there):
     tensor._on_pretended_gpu = there
     return tensor
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 
 from course_utils.checks.answer_numbers import load_answers
-from course_utils.checks.findings import Finding, drop_line, misses_gpu, name_second
+from course_utils.checks.findings import Finding, Part, drop_line, misses_gpu, name_second
 from course_utils.checks.pretraining_trials import MASK, PAD, run_trial, unpack
 from course_utils.checks.pretraining_words import WORDS
 
@@ -51,18 +51,25 @@ def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dic
     if not results:
         return Finding(False, "nothing came back.", "no-answer")
     second: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
     if isinstance(results.get("problem"), str):
         fault = _read_problem(name, results["problem"])
     elif name == "corrupt_span":
+        parts = _count_corruption(results, inputs)
         fault = next(_check_corruption(results, inputs), None)
     else:
         faults = list(_FINDERS[name](results, right, inputs))
         fault = _choose_fault(faults, results, mistakes)
         second = name_second(fault[0] if fault else "", faults, _APART, WORDS)
+        if name == "make_question" and fault:
+            parts = _count_question(fault[0], results, right, inputs)
+            if fault[0] in _VAGUE and any(part.cost for part in parts):
+                fault = ("first-mask-counts", fault[1])
     if fault is None:
         return Finding(True, _PRAISE[name])
     diagnosis, words = fault
-    return Finding(False, WORDS[diagnosis], diagnosis, ((words,) if words else ()) + second)
+    facts = ((words,) if words else ()) + second
+    return Finding(False, WORDS[diagnosis], diagnosis, facts, parts)
 
 
 # ------------------------------------------------------------------------------ reading results
@@ -227,6 +234,27 @@ def _check_pairs(results, right, inputs) -> Iterator[Fault]:
             yield "wrong-y", f"For example, with x = {said[0]!r}, y is {said[1]!r}."
 
 
+def _count_question(slug: str, results: dict, right: dict, inputs: dict) -> tuple[Part, ...]:
+    """Judge x and y apart; a y that asks for the MASK before the place as well is half right."""
+    pairs = []
+    for case in _cases(inputs):
+        said, wanted = _texts(results.get(f"{case}.out")), _texts(right[f"{case}.out"])
+        if said is None or len(said) != 2 or wanted is None:
+            return ()
+        begin = len(unpack(inputs[f"{case}.texts"])[0]) - 1
+        more = wanted[1]
+        if 0 <= begin < len(more):
+            more = more[:begin] + MASK + more[begin + 1 :]
+        pairs.append((said, wanted, more))
+    x = all(said[0] == wanted[0] for said, wanted, _ in pairs)
+    y = all(said[1] == wanted[1] for said, wanted, _ in pairs)
+    half = all(
+        more.startswith(said[1]) and len(more) - len(said[1]) in (0, 1) for said, _, more in pairs
+    )
+    cost = 1 if half else None
+    return Part("x", 1, None if x else slug), Part("y", 2, None if y else slug, cost)
+
+
 # ------------------------------------------------------------------------------ span corruption
 
 # A right way of drawing has to pass whatever its luck. With n uniform and a span of a quarter on
@@ -243,6 +271,57 @@ _NOT_SO_SHORT = 7  # characters from which a document cannot be kept whole every
 _LEAST_SPREAD = 0.15  # between the extremes of where a span begins
 
 
+_FORM, _LAW = "the form", "the law of lengths and places"
+
+
+def _count_corruption(results: dict, inputs: dict) -> tuple[Part, ...]:
+    """Judge the form of the texts apart from the law by which they were drawn."""
+    form = law = None
+    came: dict[str, list[str]] = {}
+    for case in _cases(inputs):
+        texts = _texts(results.get(f"{case}.out"))
+        (document,) = unpack(inputs[f"{case}.document"])
+        block_size = int(inputs[f"{case}.block_size"])
+        if texts is None or len(texts) != int(inputs[f"{case}.draws"]):
+            return ()
+        fault = next(_check_form(texts, document, block_size), None)
+        form = form or (fault[0] if fault else None)
+        came[case] = texts
+    drawn = next(filter(None, (_recover(came, inputs, order) for order in _ORDERS)), None)
+    if drawn is None:
+        law = form or "masks-wrong"
+    else:
+        if min(taken[:, 2].min() for taken in drawn.values()) < 1:
+            form = form or "span-empty"
+        law = next((slug for slug, _ in _check_law(drawn, results, inputs) if slug != form), None)
+    return Part(_FORM, 2, form), Part(_LAW, 2, law)
+
+
+# How a document goes together again from the three pieces, where the span begins, and which piece it is:
+# as asked for, with the span back in its place, with the span in front, with the span not taken out.
+_ORDERS = (((0, 2, 1), 0, 2), ((0, 1, 2), 0, 1), ((1, 0, 2), 1, 0), ((0, 1), 0, 2))
+
+
+def _recover(came: dict[str, list[str]], inputs: dict, order) -> dict[str, np.ndarray] | None:
+    """Return kept, start and size of every text, where all of them are put together in one order."""
+    pieces, before, span = order
+    drawn = {}
+    for case, texts in came.items():
+        (document,) = unpack(inputs[f"{case}.document"])
+        rows = []
+        for text in texts:
+            parts = text.strip(PAD).split(MASK)
+            parts = parts if len(parts) == 3 else text.strip(PAD).rstrip(MASK).split(MASK)
+            if len(parts) != 3:
+                return None
+            whole = "".join(parts[i] for i in pieces)
+            if not document.startswith(whole):
+                return None
+            rows.append((len(whole), len(parts[before]), len(parts[span])))
+        drawn[case] = np.array(rows)
+    return drawn
+
+
 def _check_corruption(results: dict, inputs: dict) -> Iterator[Fault]:
     for case in _cases(inputs):
         if isinstance(results.get(f"{case}.out"), str):
@@ -257,6 +336,15 @@ def _check_corruption(results: dict, inputs: dict) -> Iterator[Fault]:
             return
         yield from _check_form(texts, document, block_size)
         drawn[case] = np.array([_take_apart(text) for text in texts])  # kept, start, size
+    yield from _check_law(drawn, results, inputs)
+
+
+def _check_law(drawn: dict[str, np.ndarray], results: dict, inputs: dict) -> Iterator[Fault]:
+    """See how lengths and places are drawn: kept, start and size, by case."""
+    for case in drawn:
+        (document,) = unpack(inputs[f"{case}.document"])
+        block_size = int(inputs[f"{case}.block_size"])
+        texts = _texts(results.get(f"{case}.out")) or []
         most = int(7 * block_size / 8)
         kept, _, size = drawn[case].T
         if kept.max() > most:

@@ -14,6 +14,8 @@ import numpy as np
 from course_utils.checks.answer_numbers import load_answers
 from course_utils.checks.findings import (
     Finding,
+    Part,
+    collect,
     drop_line,
     end_sentence,
     misses_gpu,
@@ -65,17 +67,119 @@ def judge(name: str, results: dict, right: dict, mistakes: Mistakes, inputs: dic
     if not results:
         return Finding(False, WORDS["no-answer"], "no-answer")
     cases = list(dict.fromkeys(key.partition(".")[0] for key in inputs))
-    faults = _FINDERS[name](cases, results, right, inputs)
-    fault = next(faults, None)
-    if fault is None:
+    faults = collect(_FINDERS[name](cases, results, right, inputs))
+    if not faults:
         count = sum(not case.startswith("device") for case in cases)
         return Finding(True, f"{count} different inputs gave the right results.")
-    diagnosis, words = fault
+    diagnosis, words = faults[0]
     if diagnosis in _VAGUE:
         diagnosis = _find_mistake(results, right, mistakes) or diagnosis
     facts = (end_sentence(words),) if words else ()
-    second = name_second(diagnosis, faults, _APART, WORDS)
-    return Finding(False, WORDS[diagnosis], diagnosis, facts + second)
+    second = name_second(diagnosis, iter(faults[1:]), _APART, WORDS)
+    slugs = [diagnosis, *(slug for slug, _ in faults[1:])]
+    parts = _COUNTERS[name](slugs, cases, results, right, inputs) if name in _COUNTERS else ()
+    return Finding(False, WORDS[diagnosis], diagnosis, facts + second, parts)
+
+
+# Named in two modules, these are one slip.
+SLIPS = frozenset(
+    {"weights-not-squeezed", "attended-not-squeezed", "squeezed-too-much", "mask-inverted", "wrong-dtype",
+     "hard-coded-device", "follows-machine", "input-changed", "outputs-swapped"}
+)  # fmt: skip
+_MACHINE = "follows-machine"  # costs a point at most
+# About the module itself; what is wrong with numbers is seen in the rows.
+_ABOUT_MODULE = {
+    "not-a-module", "not-a-pair", "not-a-tensor", "wrong-shape", "outputs-swapped", "weights-not-squeezed",
+    "attended-not-squeezed", "squeezed-too-much", "extra-layers", "constructor-arguments", "layers-missing",
+    "layers-not-linear", "layer-sizes", "v-proj-half", "v-proj-to-kq", "v-proj-to-decoder",
+    "encoder-size-not-doubled", "projections-exchanged", "kq-dim-ignored", "kq-dim-default",
+    "super-forgotten", "hard-coded-device", "follows-machine", "wrong-dtype", "input-changed",
+    "todo-open", "not-defined", "not-a-function", "returned-none", "raised",
+}  # fmt: skip
+
+
+def _count_attention(slugs, cases, results, right, inputs) -> tuple[Part, ...]:
+    """See apart: sentences without padding, those with it, and all else about the module."""
+    layered = any(key.endswith(".sizes") for key in inputs)
+    numbers = {True: True, False: True}  # are the rows right that have padding, and those without?
+    seen = False
+    for case in cases:
+        if case.startswith("device"):
+            continue
+        weights, attended = (
+            _as_rows(results, right, f"{case}.{what}") for what in ("weights", "attended")
+        )
+        mask = np.asarray(inputs[f"{case}.mask"], bool)
+        for padded in (True, False):
+            rows = mask.all(axis=1) != padded
+            close = _close_rows(weights, right[f"{case}.weights"], rows)
+            if padded or not layered:
+                close = close and _close_rows(attended, right[f"{case}.attended"], rows)
+            numbers[padded] &= close
+        seen |= weights is not None
+    named = slugs[0]
+    about = _ABOUT_MODULE | {"no-gradient", "wrong-gradient"}  # the first of all, or they follow
+    module = named if named in about else next((s for s in slugs if s in _ABOUT_MODULE), None)
+    unsteady = named in ("remembers-first-call", "not-repeatable")
+    of_rows = {
+        padded: None if right_rows and seen and not unsteady else named
+        for padded, right_rows in numbers.items()
+    }
+    if not (module or of_rows[True] or of_rows[False]):
+        module = named
+    cost = 1 if seen and module in (_MACHINE, "hard-coded-device") else None
+    if layered:
+        return (Part("layers and shapes", 2, None if seen and not module else module or named, cost),
+                Part("weights without padding", 2, of_rows[False]),
+                Part("weights and result where there is padding", 2, of_rows[True]))  # fmt: skip
+    return (Part("without padding", 1, of_rows[False] or module, cost),
+            Part("with padding", 2, of_rows[True] or (None if cost else module)))  # fmt: skip
+
+
+def _as_rows(results, right, key) -> np.ndarray | None:
+    """Return what came back in the right shape, where a dimension of size 1 is all that is in the way."""
+    found, wanted = results.get(key), right[key]
+    if found is None or isinstance(found, str) or np.size(found) != np.size(wanted):
+        return None
+    sizes = [size for size in np.shape(found) if size != 1]
+    same = sizes == [size for size in np.shape(wanted) if size != 1]
+    return np.reshape(np.asarray(found, float), np.shape(wanted)) if same else None
+
+
+def _close_rows(found, wanted, rows) -> bool:
+    if not rows.any():
+        return True
+    return found is not None and bool(np.allclose(found[rows], wanted[rows], 5e-3, 5e-3))
+
+
+_MODES = {"eval-forgotten", "mode-not-restored", "mode-always-training", "gradients-on",
+          "gradients-left-off"}  # fmt: skip
+_LIMITS = {"limit-ignored", "limit-off-by-one"}
+
+
+def _count_decoding(slugs, cases, results, right, inputs) -> tuple[Part, ...]:
+    """See the words apart from mode, gradients and limit: in runs that were in evaluation mode."""
+    manners = next((slug for slug in slugs if slug in _MODES | _LIMITS), None)
+    lost, seen = None, False
+    for case in cases:
+        words, wanted = (_list(part, f"{case}.words") for part in (results, right))
+        problem = isinstance(results.get(f"{case}.words"), str)
+        if problem and slugs[0] in _LIMITS:
+            continue
+        diary = np.reshape(results.get(f"{case}.diary", [[-1] * 5]), (-1, 5))
+        if not problem and (diary[:, 2] > 0).any():
+            continue  # in training mode the model says other things
+        limit = int(inputs[f"{case}.max_tokens"])
+        if slugs[0] in _LIMITS and len(wanted) >= limit:
+            continue
+        seen |= not problem and bool(wanted)
+        if problem or words != wanted:
+            lost = slugs[0]
+    others = next((slug for slug in slugs[:1] if slug not in _MODES | _LIMITS), None)
+    lost = lost or others or (None if seen else slugs[0])
+    return Part("the words", 2, lost), Part(
+        "mode, gradients and limit", 1, manners or (lost if not seen else None)
+    )
 
 
 def to_numbers(value):
@@ -204,6 +308,7 @@ def _check_attention(cases, results, right, inputs) -> Iterator[Fault]:
     for case in cases:
         if case.startswith("device"):
             yield from _check_device(results.get(f"{case}.device"))
+            yield from _check_device(results.get(f"{case}.machine"), "follows-machine")
 
 
 def _fails_on_single_ones(cases, results, inputs) -> bool:
@@ -328,7 +433,7 @@ _DEVICE_TROUBLE = (
 )
 
 
-def _check_device(value) -> Iterator[Fault]:
+def _check_device(value, slug: str = "hard-coded-device") -> Iterator[Fault]:
     """Code that asks for numbers cannot be tried on a device without any: that is no fault.
 
     Nor is a single number from the CPU as the filling of masked places: a GPU takes it.
@@ -336,9 +441,9 @@ def _check_device(value) -> Iterator[Fault]:
     if isinstance(value, str):
         lower = drop_line(value).lower()
         if any(word in lower for word in _DEVICE_TROUBLE) and "expected `value`" not in lower:
-            yield "hard-coded-device", value.partition("|")[2]
+            yield slug, value.partition("|")[2]
     elif value is None or float(np.reshape(value, -1)[0]) != 1.0:
-        yield "hard-coded-device", ""
+        yield slug, ""
 
 
 # -------------------------------------------------------------------------------------- loss
@@ -501,6 +606,11 @@ def _check_description(cases, results, right, inputs) -> Iterator[Fault]:
         yield from _find_changes(results, case)
 
 
+_COUNTERS = {
+    "MeanPoolAttention": _count_attention,
+    "SingleQueryScaledDotProductAttention": _count_attention,
+    "greedy_translate": _count_decoding,
+}
 _FINDERS = {
     "MeanPoolAttention": _check_attention,
     "SingleQueryScaledDotProductAttention": _check_attention,

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from course_utils.checks.learners_code import Lent, Problem, describe_error
-from course_utils.checks.pretended_gpu import PretendedGPU, is_there, pretending, put_there
+from course_utils.checks.pretended_gpu import PretendedGPU, is_there, mark, pretending, send
 
 LAYERS = ("q_proj", "k_proj", "v_proj")
 MODULES = ("MeanPoolAttention", "SingleQueryScaledDotProductAttention")
@@ -77,7 +77,7 @@ def _try_attention(kind, given, case):
     elsewhere = case.startswith("device")
     device = _find_device(kind)
     tensors = {
-        name: torch.as_tensor(given[name]).to(device) for name in ("hidden", "outputs", "mask")
+        name: send(torch.as_tensor(given[name]), device) for name in ("hidden", "outputs", "mask")
     }
     dtype = tensors["outputs"].dtype
     sizes = [int(size) for size in given["sizes"]] if "sizes" in given else []
@@ -96,14 +96,24 @@ def _try_attention(kind, given, case):
         names = [name for name, found in module.named_parameters() if found.requires_grad]
         trouble = Problem(f"extra-layers|{', '.join(names)}") if names else None
     if trouble is not None:
+        if sizes and trouble.startswith("extra-layers|"):
+            trouble = _set_weights(module, given) or trouble
+        sized = trouble.startswith(("layer-sizes|v_proj", "extra-layers|"))
+        module = module.to(device=device, dtype=dtype).eval()
         asked = _attempt(module, tensors["hidden"], tensors["outputs"], tensors["mask"])
         unfinished = isinstance(asked, Problem) and asked.startswith("open|")
         results["attended"] = asked if unfinished else trouble  # nothing is written yet
+        out = _read_pair(asked)
+        if sized and not isinstance(out, Problem):  # queries and keys may be right all the same
+            results["weights"] = out[1].detach()
         return results
-    module = module.to(device=device, dtype=dtype)
     if elsewhere:
-        return {"device": _call_elsewhere(kind, module, tensors)}
-    return results | _call_attention(module, tensors, given)
+        return _call_elsewhere(kind, sizes, tensors)
+    module = module.to(device=device, dtype=dtype)
+    called = _call_attention(module, tensors, given)
+    if dtype != torch.as_tensor(given["outputs"]).dtype:  # this device knows float32 alone
+        called = {k: v if isinstance(v, Problem) else v.cpu().double() for k, v in called.items()}
+    return results | called
 
 
 def _build(kind, sizes):
@@ -133,8 +143,10 @@ def _look_at_layers(module, results):
         }
     )
     if missing:
+        there = [name for name in LAYERS if name not in missing]
+        found_ones = ", ".join([*there, *(name for name in others if name not in there)])
         return Problem(
-            f"layers-missing|missing: {', '.join(missing)}; found: {', '.join(others) or 'none'}"
+            f"layers-missing|missing: {', '.join(missing)}; found: {found_ones or 'none'}"
         )
     strange = [name for name, layer in found.items() if not isinstance(layer, nn.Linear)]
     if strange:
@@ -236,18 +248,35 @@ def _find_gradients(attended, wanted, weight):
     return gradients
 
 
-def _call_elsewhere(kind, module, tensors):
-    """Return 1 when all stays on the inputs' device, 0 when not, or a Problem."""
-    for tensor in (*tensors.values(), *module.parameters(), *module.buffers()):
-        put_there(tensor)
-    forward = getattr(kind, "forward", None) if isinstance(kind, type) else None
-    with pretending(PretendedGPU(default=True), *(f for f in (forward, module) if f is not None)):
-        out = _attempt(module, tensors["hidden"], tensors["outputs"], tensors["mask"])
-    if isinstance(out, Problem):
-        return out
-    if not isinstance(out, (tuple, list)) or not all(isinstance(x, torch.Tensor) for x in out):
-        return Problem("type|not two tensors")
-    return torch.tensor(float(all(is_there(part) for part in out)))
+def _call_elsewhere(kind, sizes, tensors):
+    """Build and use a module where there is a GPU: with the model on the CPU, and then on the GPU.
+
+    Either is 1 when all stays on the inputs' device, 0 when not, or a Problem.
+    """
+    results = {}
+    for what, moved in (("machine", False), ("device", True)):
+        with pretending(PretendedGPU(), kind):
+            module = _build(kind, sizes)
+        if isinstance(module, Problem):
+            results[what] = module
+            continue
+        module = module.to(tensors["outputs"].dtype).eval()
+        own = [*module.parameters(), *module.buffers()]
+        given = {name: tensor.clone() for name, tensor in tensors.items()}
+        for tensor in (*own, *given.values()):
+            mark(tensor, moved)
+        functions = [f for f in (getattr(kind, "forward", None), module) if f is not None]
+        with pretending(PretendedGPU(default=moved), *functions):
+            out = _attempt(module, given["hidden"], given["outputs"], given["mask"])
+        if isinstance(out, Problem):
+            results[what] = out
+        elif not isinstance(out, (tuple, list)) or not all(
+            isinstance(x, torch.Tensor) for x in out
+        ):
+            results[what] = Problem("type|not two tensors")
+        else:
+            results[what] = torch.tensor(float(all(is_there(part) == moved for part in out)))
+    return results
 
 
 # -------------------------------------------------------------------------------------- loss
@@ -255,7 +284,7 @@ def _call_elsewhere(kind, module, tensors):
 
 def _try_loss(function, given, case):
     device = _find_device(function)
-    logits = torch.as_tensor(given["logits"]).to(device).requires_grad_()
+    logits = send(torch.as_tensor(given["logits"]), device).requires_grad_()
     targets = torch.as_tensor(given["targets"]).to(device)
     passed, passed_targets = logits * 1, targets.clone()
     out = _attempt(function, passed, passed_targets, int(given["pad"]))

@@ -81,6 +81,10 @@ WORDS = {
     "attended-zeros": "attended is all zeros: that is DummyAttention, which tells the decoder nothing.",
     "max-instead-of-mean": "this takes the largest number of each column instead of the mean.",
     "one-word-only": "attended is the vector of a single word. All words take part in a mean.",
+    "follows-machine": (
+        "it asks which device the machine has, and not where the model is. Here the machine has a GPU and the "
+        "model is on the CPU, and the two get mixed. Take the device from the inputs or the layers."
+    ),
     "extra-layers": (
         "there are weights in this module that are not asked for. Grading sets the weights of the "
         "layers it knows; with any others the result cannot be compared."

@@ -305,8 +305,9 @@ check("Q_identity", Q_identity)
 # %% [markdown]
 # ### 1.2.3 What is it good for? ●○○
 #
-# Why might the ability to select, to copy from an earlier token, be useful to a language model?
-# (1 to 3 sentences, 2 points)
+# Why might the ability to select, to copy from an earlier token, be useful to a language model? Give a
+# concrete example of what is copied, and say how it helps to predict the next token. (1 to 3 sentences,
+# 2 points)
 
 # %% [markdown] answer="answer_1_2_3" points=2
 # Much of what comes next has been said before: a name, a number, the subject that a verb must agree
@@ -575,7 +576,8 @@ check("k2_select", k2_select, query=q_average_two)
 plots.plot_key(k2_select, q_average_two)
 
 # %% [markdown]
-# Rationale for 1.4.2:
+# Rationale for 1.4.2, in two parts: why does your key score higher than others of length 1 would, and why is
+# that enough to beat k0 and k1?
 
 # %% [markdown] answer="answer_1_4_2" points=2
 # Of all keys of length 1, the one along the query has the highest score, namely the query's own length.

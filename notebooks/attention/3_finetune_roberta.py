@@ -263,7 +263,8 @@ check("collate_fn", SST2Dataset)
 #
 # Make one `DataLoader` for each split, with the given batch size and **our** collate function. The
 # training data should come in a new random order in every epoch; validation and test data in their
-# original order. No example may be lost. (2 points)
+# original order. No example may be lost. (2 points: splits, batch size and collating 1, the order of each
+# split 1)
 #
 # <details><summary>Hint</summary>
 #
@@ -470,7 +471,7 @@ print("right answers among all:", 4 / 5, "  mean of the batches:", (4 / 4 + 0 / 
 # The same holds for losses. In this notebook every accuracy and every loss is **a mean over examples**.
 #
 # Write `compute_accuracy`: two tensors of class ids of the same length in, a plain Python number
-# between 0 and 1 out. (2 points)
+# between 0 and 1 out. (2 points; a tensor that holds the right number counts, with a remark)
 #
 # <details><summary>Hint</summary>
 #
@@ -525,7 +526,7 @@ for mode in (True, True, False, False):
 # Write `train_one_epoch`: one pass over the dataloader, one step per batch. It returns
 # `{"loss": ..., "accuracy": ...}`, plain numbers, over **all examples of the epoch**, each counted as
 # the model answered it during this pass (so there is no second pass). `epoch` is for the progress
-# bar. (4 points)
+# bar. (4 points: what the model is afterwards, by its mode, steps and devices, 2; accuracy 1; loss 1)
 #
 # - Set the mode that training needs.
 # - Move each batch to where the model is: `model.device`.
@@ -601,7 +602,8 @@ check("train_one_epoch", train_one_epoch)
 # ### Evaluation
 #
 # Write `evaluate`: the same two numbers, without changing the model. Set the mode that evaluation needs,
-# compute no gradients, change no weights. (3 points)
+# compute no gradients, change no weights. (3 points: mode, gradients and weights 1; accuracy 1; loss 1. A
+# slip that `train_one_epoch` has paid for, such as a mean of batch means, costs nothing here.)
 #
 # <details><summary>Hint</summary>
 #
@@ -684,7 +686,9 @@ check("evaluate", evaluate)
 #
 #     {"epoch": 1, "train": {"loss": ..., "accuracy": ...}, "validation": {"loss": ..., "accuracy": ...}}
 #
-# The test split is not touched here, though it is among the dataloaders. (4 points)
+# The test split is not touched here, though it is among the dataloaders. The optimizer that is given
+# makes the steps; you may change its learning rate from epoch to epoch with a schedule, but need not.
+# (4 points: training and history 2; the checkpoint 2)
 #
 # <details><summary>Hint</summary>
 #

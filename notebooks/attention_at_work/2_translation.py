@@ -174,7 +174,7 @@ print("weights of the sentences sum to", weights.sum(dim=1).tolist())
 #
 # One step up: give the decoder the **average of the words' vectors**, the same at every step. Every word has
 # the same weight, and padding has none. There is nothing to learn in this module, so it has no layers and is
-# made without arguments: `MeanPoolAttention()`.
+# made without arguments: `MeanPoolAttention()`. Points: sentences without padding 1, with padding 2.
 #
 # **Think first.** A batch holds a sentence of 4 words and one of 10. What would the short sentence's average
 # be if padding were averaged in? And would its translation then depend on who else is in the batch?
@@ -242,6 +242,9 @@ check("MeanPoolAttention", MeanPoolAttention)
 #
 # **The layers' names are part of the task**, because grading puts known weights into them: three
 # `nn.Linear`, with or without bias, and no other weights.
+#
+# Points: layers and shapes 2, weights without padding 2, weights and result where there is padding 2. A module
+# that asks for the machine's device instead of following the model loses at most 1 of them.
 #
 # | name | from | to |
 # |---|---|---|
@@ -420,7 +423,8 @@ print(f"your loss before any training: {masked_loss(logits, batch.target[:, 1:],
 #
 # Return a list of ints without `START` and `STOP`; with `max_tokens` 0 it is empty. Translate in **eval mode and
 # without gradients**, and leave the model in the mode in which you found it. `source` is a list of ints that
-# begins with `START` and ends with `STOP`; a single sentence has no padding.
+# begins with `START` and ends with `STOP`; a single sentence has no padding. Points: the words 2; mode, gradients
+# and limit 1.
 #
 # <details><summary>Hint 1: a nudge</summary>
 #

@@ -223,7 +223,8 @@ plots.plot_corruption(
 # **All randomness must come from `rng`**, a `random.Random`: use its methods (`rng.randint`,
 # `rng.random`, ...) and no others, so that a training can be repeated. How you draw the length is up to
 # you, as long as the mean is right. `block_size` is at least 32, and a document has at least 4
-# characters. (4 points)
+# characters. (4 points: the form, which is the order, the two `MASK`s, padding, length and a span of at least
+# one character, 2; the law, which is how lengths and places vary over their whole range, 2)
 #
 # <details><summary>Hint 1: a nudge</summary>
 #
@@ -340,7 +341,8 @@ plots.plot_pair(*make_pair(corrupt_span(document, 48, random.Random(9)), 48))
 # For finetuning, the text is the question, `MASK`, the place, `MASK`: the same special characters as
 # before, so that what was learned about gaps helps with questions. Make the pair as above. But now the
 # model should spend nothing on predicting the *question*, which is always given: in `y`, everything is
-# `PAD` except the place and the `MASK` that closes it. (3 points)
+# `PAD` except the place and the `MASK` that closes it. (3 points: `x` 1; `y` 2, of which 1 for a `y` that
+# also asks for the `MASK` before the place)
 #
 # **Think first.** Which character of `x` stands above the first character of the place in `y`? (The figure after the
 # check shows it.)

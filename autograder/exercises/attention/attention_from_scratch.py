@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from autograder.exercises.attention import attention_from_scratch_code as code
-from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
+from autograder.exercises.base import Exercise, Ruling, join_sources
 from autograder.exercises.numbers import encode_probes
-from autograder.exercises.trials import Outputs, list_codes, run_codes, write_program
+from autograder.exercises.trials import Outputs, list_codes, make_mistakes, run_codes, write_program
 from autograder.kernel import wire
 from course_utils.checks.attention import BUILT_IN, examine, judge
 from course_utils.checks.comparing import Tolerance, find_faults
@@ -530,6 +530,22 @@ def _remark(name: str, share: float) -> tuple[str, ...]:
     return ()
 
 
+# A right mask, in the form of the learner's own: as it is, where it tells the same places apart, and of
+# its type otherwise. What is written around a mask is written for that form.
+_FIT_MASK = """
+def fitted(n_tok):
+    mask = right(n_tok)
+    try:
+        theirs = own(n_tok)
+        same = (theirs == theirs[0, 0]) == (mask == mask[0, 0])
+        if theirs.shape == mask.shape and len(theirs.unique()) <= 2 and bool(same.all()):
+            return theirs
+        return mask.to(theirs.dtype)
+    except Exception:
+        return mask
+"""
+
+
 def _make(name: str) -> Exercise:
     cases = tuple(_CASE_MAKERS[name](hidden=True))
     return Exercise(
@@ -538,11 +554,12 @@ def _make(name: str) -> Exercise:
         program=make_program(name, cases),
         rule=_judge_results(name, cases),
         make_inputs=lambda rng: draw_arrays(cases, rng),
-        mistakes=tuple(Mistake(slug, text) for slug, text in list_codes(code.MISTAKES[name])),
+        mistakes=make_mistakes(list_codes(code.MISTAKES[name]), code.SHARES.get(name)),
         variants=tuple(code.VARIANTS[name]),
         builds_on=PIECES if name == "self_attention" else (),
         together=(("make_causal_mask", "apply_causal_mask"),) if name == "self_attention" else (),
         watched=BUILT_IN,
+        stand_in=_FIT_MASK if name == "make_causal_mask" else "",
     )
 
 

@@ -565,3 +565,17 @@ VARIANTS["self_attention"] += [
     *(f"{text}\n\n{ORACLES['self_attention']}" for text in _KEPT_MASKS),
     _MODULE,
 ]
+
+
+# What wrong work earns at most, as a share of the points: halves by heads, quarters by each way it works.
+_HALVES = (
+    "mask-forgotten", "mask-always", "heads-ignored", "mask-stops-growing", "scale-by-n-embd",
+    "scale-of-split-size", "mask-after-softmax", "infinity-after-softmax", "mask-added",
+    "view-needs-contiguous", "merge-bare-view",
+)  # fmt: skip
+_QUARTERS = ("causal-default-changed", "parameters-exchanged", "mask-before-heads-only")
+SHARES: dict[str, dict[str, float]] = {
+    "pairwise_similarities": {"only-with-heads": 1 / 2},
+    "compute_outputs": {"only-with-heads": 1 / 2},
+    "self_attention": dict.fromkeys(_HALVES, 1 / 2) | dict.fromkeys(_QUARTERS, 3 / 4),
+}

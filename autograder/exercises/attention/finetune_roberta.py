@@ -9,12 +9,26 @@ from threading import Lock
 import numpy as np
 
 from autograder.exercises.attention import finetune_roberta_code as code
-from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
+from autograder.exercises.base import Exercise, Ruling, join_sources
 from autograder.exercises.numbers import encode_trial
-from autograder.exercises.trials import judge_safely, list_codes, run_codes, write_program
+from autograder.exercises.trials import (
+    judge_safely,
+    list_codes,
+    make_mistakes,
+    run_codes,
+    write_program,
+)
 from autograder.kernel import wire
 from course_utils.checks.findings import Finding
-from course_utils.checks.finetuning import NAMES, SPLITS, TELLING, examine, judge, to_numbers
+from course_utils.checks.finetuning import (
+    NAMES,
+    SLIPS,
+    SPLITS,
+    TELLING,
+    examine,
+    judge,
+    to_numbers,
+)
 
 # What each piece stands on: judged on the learner's own, then on right ones.
 BUILDS_ON = {
@@ -372,10 +386,11 @@ def _make(name: str) -> Exercise:
         program=_make_program(name),
         rule=_make_rule(name),
         make_inputs=lambda rng: _DRAWERS[name](rng, hidden=True),
-        mistakes=tuple(Mistake(diagnosis, text) for diagnosis, text in list_mistakes(name)),
+        mistakes=make_mistakes(list_mistakes(name), code.SHARES.get(name)),
         variants=tuple(code.VARIANTS[name]),
         builds_on=BUILDS_ON.get(name, ()),
         solved_in="SST2Dataset" if name == "collate_fn" else "",
+        slips=SLIPS,
     )
 
 

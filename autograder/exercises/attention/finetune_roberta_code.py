@@ -427,10 +427,6 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "argmax-over-examples": [
             _train(("argmax(dim=-1)", "argmax(dim=0)"), (_REPORT_ACCURACY, '"accuracy": (predictions == labels[:len(predictions)]).float().mean().item()}'))
         ],
-        "returned-tensor": [
-            _train(("outputs.loss.item() * ", "outputs.loss.detach() * ")),
-        ],
-        "not-a-plain-number": [_train(("total_loss / len(labels)", "__import__('numpy').float32(total_loss / len(labels))"))],
         "loss-summed": [_train(("outputs.loss.backward()", "(outputs.loss * len(label)).backward()"))],
         "wrong-keys": [_train(('"accuracy": ', '"acc": '))],
         "not-a-dict": [_train((_REPORT_LOSS, "total_loss / len(labels), "), (_REPORT_ACCURACY, "compute_accuracy(predictions, labels)"))],
@@ -446,11 +442,6 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _accuracy("return ((predictions == 1) & (labels == 1)).float().mean().item()"),
         ],
         "error-rate": [_accuracy("return (predictions != labels).float().mean().item()")],
-        "returned-tensor": [_accuracy("return (predictions == labels).float().mean()")],
-        "not-a-plain-number": [
-            _accuracy("return (predictions == labels).float().numpy().mean()"),
-            _accuracy("return (predictions == labels).float().mean().numpy()"),
-        ],
         "not-a-number": [_accuracy("return f'{(predictions == labels).float().mean().item():.4f}'")],
         "wrong-accuracy": [_accuracy("return round((predictions == labels).float().mean().item(), 2)")],
         "accuracy-whole-or-nothing": [
@@ -513,7 +504,6 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
             _evaluate((".to(model.device)", "")),
             _evaluate(("total_loss, predictions, labels = 0.0,", "total_loss, predictions, labels = torch.tensor(0.0),"), ("outputs.loss.item() * ", "outputs.loss * "), ("total_loss / len(labels)", "(total_loss / len(labels)).item()")),
         ],
-        "returned-tensor": [_evaluate(("outputs.loss.item() * ", "outputs.loss * "))],
         "wrong-keys": [_evaluate(('"loss": ', '"val_loss": '))],
         "not-a-dict": [_evaluate((_REPORT_LOSS, "total_loss / len(labels), "), (_REPORT_ACCURACY, "compute_accuracy(predictions, labels)"))],
         "returned-none": [_evaluate(("    return {", "    report = {"))],
@@ -525,7 +515,7 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         ],
         "train-evaluated-again": [_main(('"train": train,', '"train": evaluate(model, dataloaders["train"]),'))],
         "steps-changed": [
-            _main(("    history, best", "    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)\n    history, best"), ("        history.append", "        schedule.step()\n        history.append")),
+            _main(("        validation = ", "        optimizer.step()\n        validation = ")),
         ],
         "small-gain-ignored": [_main(("> best:", "> best + 0.01:"))],
         "epochs-too-many": [_main(("num_epochs + 1", "num_epochs + 2"))],
@@ -749,11 +739,16 @@ def train_one_epoch(model, dataloader, optimizer, epoch):
         "dev = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n" + _train((".to(model.device)", ".to(dev)")),
         "class CFG:\n    device = 'cuda' if torch.cuda.is_available() else 'cpu'\n" + _train((".to(model.device)", ".to(CFG.device)")),
         _train(("    model.train()\n", "    model.train()\n    found = hasattr(torch, 'accelerator') and torch.accelerator.is_available() or torch.cuda.is_available()\n    device = 'cuda' if found else 'cpu'\n"), (".to(model.device)", ".to(device)")),
+        _train(("outputs.loss.item() * ", "outputs.loss.detach() * ")),  # a 0-d tensor is the number
+        _train(("total_loss / len(labels)", "__import__('numpy').float32(total_loss / len(labels))")),
         _train((_WEIGHTED, "total_loss -= outputs.logits.detach().log_softmax(-1)[torch.arange(len(label)), label].sum().item()")),
         _train(("total_loss, predictions, labels = 0.0,", "total_loss, predictions, labels = torch.tensor(0.0),"), (_WEIGHTED, "total_loss = total_loss + outputs.loss.detach() * len(label)"), ("total_loss / len(labels)", "(total_loss / len(labels)).item()")),
     ],
     "compute_accuracy": [
         _accuracy("return (predictions == labels).sum().item() / len(labels)"),
+        _accuracy("return (predictions == labels).float().mean()"),
+        _accuracy("return (predictions == labels).float().numpy().mean()"),
+        _accuracy("return (predictions == labels).float().mean().numpy()"),
         _accuracy("return torch.mean((predictions == labels).double()).item()"),
         _accuracy("return sum(p == l for p, l in zip(predictions.tolist(), labels.tolist())) / len(labels)"),
         _accuracy("return float(predictions.eq(labels).sum()) / labels.numel()"),
@@ -815,6 +810,7 @@ def evaluate(model, dataloader):
         "accuracy": sum(h * n for h, n in zip(hits, sizes)) / total,
     }
 ''',
+        _evaluate(("outputs.loss.item() * ", "outputs.loss * ")),
         "settings = {'device': 'cuda' if torch.cuda.is_available() else 'cpu'}\n" + _evaluate((".to(model.device)", '.to(settings["device"])')),
         _evaluate(("compute_accuracy(predictions, labels)", "compute_accuracy(predictions.type_as(labels), labels)"), ("outputs.logits.argmax", "model(**text).logits.argmax")),
         "import copy\n" + _evaluate(("    model.eval()\n", "    model = copy.deepcopy(model).eval()\n")),
@@ -839,6 +835,7 @@ evaluate = Evaluator(torch.device("cuda" if torch.cuda.is_available() else "cpu"
 ''',
     ],
     "main": [
+        _main(("    history, best", "    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)\n    history, best"), ("        history.append", "        schedule.step()\n        history.append")),
         _main(("model.save_pretrained(checkpoint_dir)", "model.save_pretrained(checkpoint_dir); SST2Dataset.tokenizer.save_pretrained(checkpoint_dir)")),
         '''
 def main(model, dataloaders, optimizer, num_epochs, checkpoint_dir):
@@ -904,3 +901,39 @@ def main(model, dataloaders, optimizer, num_epochs, checkpoint_dir):
         _main(("    return history", "    best_model = model.__class__.from_pretrained(checkpoint_dir)\n    evaluate(best_model, dataloaders['validation'])\n    return history")),
     ],
 }  # fmt: skip
+
+# What wrong work earns at most, as a share of the points, by its parts; what is not listed earns nothing.
+_OF_REPORT = (
+    "loss-mean-of-batches", "loss-not-divided", "loss-of-last-batch", "loss-divided-by-batches",
+    "loss-divided-twice", "accuracy-mean-of-batches", "accuracy-of-last-batch", "accuracy-in-percent",
+    "argmax-over-examples", "wrong-keys",
+)  # fmt: skip
+_OF_DATALOADERS = (
+    "collate-forgotten", "loaders-shared", "examples-repeated", "train-not-shuffled", "batch-size-ignored",
+    "last-batch-dropped", "split-missing", "wrong-dataset", "shuffled-only-once", "all-shuffled",
+    "not-in-order", "wrong-split-shuffled",
+)  # fmt: skip
+_OF_MODEL = (
+    "zero-grad-forgotten", "zero-grad-once", "gradients-thrown-away", "step-before-backward",
+    "wrong-optimizer", "step-forgotten", "backward-forgotten", "one-step-an-epoch", "train-mode-forgotten",
+    "attention-mask-dropped", "hard-coded-device", "device-ignored", "loss-summed", "not-a-dict",
+    "returned-none",
+)  # fmt: skip
+_OF_MODE = (
+    "eval-mode-forgotten", "left-frozen", "no-grad-forgotten", "grad-left-off", "weights-changed",
+    "evaluation-trains", "attention-mask-dropped", "hard-coded-device", "device-ignored",
+)  # fmt: skip
+_OF_MAIN = (
+    "saves-last", "saves-first", "latest-on-tie", "best-by-validation-loss", "best-by-training",
+    "keeps-worst", "nothing-saved", "not-save-pretrained", "saved-elsewhere", "small-gain-ignored",
+    "wrong-optimizer", "train-evaluated-again", "steps-changed", "epochs-too-many", "test-used",
+    "epochs-from-zero", "epochs-fixed", "trained-on-validation-data", "history-only-best",
+    "history-format", "history-shared", "splits-swapped", "returned-none", "not-a-list",
+)  # fmt: skip
+SHARES: dict[str, dict[str, float]] = {
+    "make_dataloaders": dict.fromkeys(_OF_DATALOADERS, 1 / 2),
+    "train_one_epoch": dict.fromkeys(_OF_REPORT, 3 / 4) | dict.fromkeys(_OF_MODEL, 2 / 4),
+    "evaluate": dict.fromkeys((*_OF_REPORT, *_OF_MODE), 2 / 3)
+    | dict.fromkeys(("batches-skipped", "not-a-dict", "returned-none", "state-kept"), 1 / 3),
+    "main": dict.fromkeys(_OF_MAIN, 2 / 4),
+}

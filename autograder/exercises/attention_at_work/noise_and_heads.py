@@ -27,9 +27,9 @@ import torch
 from torch import nn
 
 from autograder.exercises.attention_at_work import noise_and_heads_code as code
-from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
+from autograder.exercises.base import Exercise, Ruling, join_sources
 from autograder.exercises.numbers import encode_probes
-from autograder.exercises.trials import Outputs, list_codes, run_codes, write_program
+from autograder.exercises.trials import Outputs, list_codes, make_mistakes, run_codes, write_program
 from autograder.kernel.wire import Missing
 from course_utils.checks import projections
 from course_utils.checks.comparing import Tolerance
@@ -159,7 +159,7 @@ def _make_exercise(name: str, program: str, rule, make_inputs) -> Exercise:
         program=program,
         rule=rule,
         make_inputs=make_inputs,
-        mistakes=tuple(Mistake(slug, text) for slug, text in list_mistakes(name)),
+        mistakes=make_mistakes(list_mistakes(name), code.SHARES.get(name)),
         variants=tuple(code.VARIANTS[name]),
         builds_on=BUILDS_ON.get(name, ()),
     )

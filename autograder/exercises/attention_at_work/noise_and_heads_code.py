@@ -379,3 +379,10 @@ return weights.matmul(V)
 VARIANTS = {
     name: [_define(name, body) for body in bodies] for name, bodies in _RIGHT_BODIES.items()
 }
+
+
+# What wrong work earns at most, as a share of the points: c1 and c2 are judged apart.
+_OF_ONE_CONTEXT = ("value-not-wanted", "looks-at-wrong-token", "looks-at-several")
+SHARES: dict[str, dict[str, float]] = {
+    "craft_projections": dict.fromkeys(_OF_ONE_CONTEXT, 1 / 2),
+}

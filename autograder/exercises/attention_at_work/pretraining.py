@@ -11,9 +11,15 @@ from threading import Lock
 import numpy as np
 
 from autograder.exercises.attention_at_work import pretraining_code as code
-from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
+from autograder.exercises.base import Exercise, Ruling, join_sources
 from autograder.exercises.numbers import encode_trial
-from autograder.exercises.trials import judge_safely, list_codes, run_codes, write_program
+from autograder.exercises.trials import (
+    judge_safely,
+    list_codes,
+    make_mistakes,
+    run_codes,
+    write_program,
+)
 from autograder.kernel import wire
 from course_utils.checks.findings import Finding
 from course_utils.checks.pretraining import NAMES, examine, judge
@@ -317,7 +323,7 @@ def _make(name: str) -> Exercise:
         program=write_program(_TRIALS_SOURCE, (name,), f"run_trial({name!r}, functions, inputs)"),
         rule=_make_rule(name),
         make_inputs=_DRAWERS[name],
-        mistakes=tuple(Mistake(diagnosis, text) for diagnosis, text in list_mistakes(name)),
+        mistakes=make_mistakes(list_mistakes(name), code.SHARES.get(name)),
         variants=tuple(code.VARIANTS[name]),
         builds_on=BUILDS_ON.get(name, ()),
     )

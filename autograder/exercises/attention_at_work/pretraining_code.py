@@ -308,7 +308,11 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "question-counts": [
             define("make_question", "make_pair(question + MASK + place + MASK, block_size)"),
         ],
-        "first-mask-counts": [_swap("make_question", ("PAD * len(question) + y[len(question) :]", "PAD * (len(question) - 1) + y[len(question) - 1 :]"))],
+        "first-mask-counts": [
+            _swap("make_question", ("PAD * len(question) + y[len(question) :]", "PAD * (len(question) - 1) + y[len(question) - 1 :]")),
+            # As a course of another university has it, one character shorter than a block.
+            define("make_question", "text = (question + MASK + place + MASK).ljust(block_size, PAD)[:block_size]\ny = PAD * (len(question) - 1) + text[len(question) :]\nreturn text[:-1], y[: block_size - 1]"),
+        ],
         "place-begins-late": [_swap("make_question", ("PAD * len(question) + y[len(question) :]", "PAD * (len(question) + 1) + y[len(question) + 1 :]"))],
         "closing-mask-does-not-count": [
             define("make_question", "x, y = make_pair(question + MASK + place + MASK, block_size)\nstart = len(question)\nend = start + len(place)\nreturn x, (PAD * start + y[start:end]).ljust(block_size, PAD)[:block_size]"),
@@ -618,4 +622,23 @@ return said
 ORACLES = {name: define(name, bodies[0]) for name, bodies in _VARIANT_BODIES.items()}
 VARIANTS = {
     name: [define(name, body) for body in bodies[1:]] for name, bodies in _VARIANT_BODIES.items()
+}
+
+# What wrong work earns at most, as a share of the points, by its parts; what is not listed earns nothing.
+_OF_FORM_OR_LAW = (
+    "span-back-in-place", "span-first", "span-not-taken-out", "closing-mask-added", "not-padded",
+    "padded-with-mask", "padded-in-front", "padded-too-far", "never-shortened", "kept-too-long",
+    "kept-stripped", "short-documents-cut", "short-documents-whole", "kept-never-longest",
+    "kept-never-shortest", "kept-too-short", "kept-not-uniform", "span-empty", "span-length-fixed",
+    "span-length-of-block", "span-too-long", "span-too-short", "span-place-fixed", "span-place-one-sided",
+    "span-place-ends", "chance-not-from-rng", "same-every-time",
+)  # fmt: skip
+_OF_X = (
+    "question-counts", "place-begins-late", "closing-mask-does-not-count", "only-question-counts",
+    "y-hidden-with-mask", "y-too-long", "place-found-in-question", "y-shortened", "y-not-shifted",
+)  # fmt: skip
+_OF_Y = ("first-mask-counts", "question-hidden-in-x", "place-hidden-in-x")
+SHARES: dict[str, dict[str, float]] = {
+    "corrupt_span": dict.fromkeys(_OF_FORM_OR_LAW, 1 / 2),
+    "make_question": dict.fromkeys(_OF_X, 1 / 3) | dict.fromkeys(_OF_Y, 2 / 3),
 }

@@ -10,14 +10,21 @@ from threading import Lock
 import numpy as np
 
 from autograder.exercises.attention_at_work import translation_code as code
-from autograder.exercises.base import Exercise, Mistake, Ruling, join_sources
+from autograder.exercises.base import Exercise, Ruling, join_sources
 from autograder.exercises.numbers import encode_trial
-from autograder.exercises.trials import judge_safely, list_codes, run_codes, write_program
+from autograder.exercises.trials import (
+    judge_safely,
+    list_codes,
+    make_mistakes,
+    run_codes,
+    write_program,
+)
 from autograder.kernel import wire
 from course_utils.checks.findings import Finding
 from course_utils.checks.translation import (
     DEFAULT_KQ,
     NAMES,
+    SLIPS,
     TELLING,
     examine,
     judge,
@@ -215,6 +222,7 @@ _TRIALS_SOURCE = join_sources("learners_code", "pretended_gpu", "translation_tri
 _TOLD_OTHERWISE = {
     "input-changed", "no-gradient", "wrong-gradient", "hard-coded-device", "not-repeatable", "wrong-dtype",
     "todo-open", "returned-none", "not-finite", "limit-ignored", "super-forgotten", "layers-missing",
+    "follows-machine",
     "layers-not-linear", "extra-layers", "constructor-arguments", "remembers-first-call",
     "gradients-left-off",
 }  # fmt: skip
@@ -295,7 +303,8 @@ def _make(name: str) -> Exercise:
         program=write_program(_TRIALS_SOURCE, (name,), f"run_trial({name!r}, functions, inputs)"),
         rule=_make_rule(name),
         make_inputs=lambda rng: _DRAWERS[name](rng, hidden=True),
-        mistakes=tuple(Mistake(diagnosis, text) for diagnosis, text in list_mistakes(name)),
+        mistakes=make_mistakes(list_mistakes(name), code.SHARES.get(name)),
+        slips=SLIPS,
         variants=tuple(code.VARIANTS[name]),
         watched=BUILT_IN if name == "SingleQueryScaledDotProductAttention" else (),
     )

@@ -225,9 +225,13 @@ MISTAKES: dict[str, dict[str, list[str]]] = {
         "scale-multiplied": [_scaled(_ROOT, "* math.sqrt(self.kq_dim)")],
         "scale-after-softmax": [_scaled(_ROOT, "", _SOFTMAX, _SOFTMAX + " / math.sqrt(self.kq_dim)")],
         "hard-coded-device": [
-            _scaled("self.kq_dim = kq_dim", "self.scale = torch.sqrt(torch.FloatTensor([kq_dim])).to(DEVICE)", _ROOT, "/ self.scale"),
             _scaled("self.kq_dim = kq_dim", "self.scale = torch.tensor([kq_dim ** 0.5], device='cpu')", _ROOT, "/ self.scale"),
             _scaled("self.kq_dim = kq_dim", "self.scale = torch.sqrt(torch.FloatTensor([kq_dim])).to('cuda')", _ROOT, "/ self.scale"),
+        ],
+        "follows-machine": [
+            _scaled("self.kq_dim = kq_dim", "self.scale = torch.sqrt(torch.FloatTensor([kq_dim])).to(DEVICE)", _ROOT, "/ self.scale"),
+            _scaled("self.kq_dim = kq_dim", "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n        self.scale = torch.sqrt(torch.FloatTensor([kq_dim])).to(device)", _ROOT, "/ self.scale"),
+            _scaled("self.kq_dim = kq_dim", "self.kq_dim = kq_dim\n        self.device = 'cuda' if torch.cuda.is_available() else 'cpu'", _ROOT, "/ torch.tensor(float(self.kq_dim), device=self.device).reshape(1).sqrt()"),
         ],
         "softmax-over-batch": [_scaled(_SOFTMAX, "weights = torch.softmax(scores, dim=0)")],
         "softmax-forgotten": [_scaled(_MASK, "scores = scores.masked_fill(~mask, 0.0)", _SOFTMAX, "weights = scores")],
@@ -498,3 +502,45 @@ def greedy_translate(model, source, max_tokens):
         _describe("total, squares, n = 0.0, 0.0, 0\nfor loss in losses:\n    n += 1\n    gap = float(loss) - total\n    total += gap / n\n    squares += gap * (float(loss) - total)\nreturn {'mean': total, 'variance': squares / n}"),
     ],
 }  # fmt: skip
+
+# What wrong work earns at most, as a share of the points, by its parts; what is not listed earns nothing.
+_EARNED: dict[str, dict[float, tuple[str, ...]]] = {
+    "MeanPoolAttention": {
+        2 / 3: (
+            "hard-coded-device",
+        ),
+        1 / 3: (
+            "mean-over-padding", "attended-over-padding", "weights-over-padding", "divided-by-all-places", "attended-divided-by-all-places", "softmax-of-mask",
+        ),
+    },
+    "SingleQueryScaledDotProductAttention": {
+        5 / 6: (
+            "hard-coded-device", "follows-machine",
+        ),
+        4 / 6: (
+            "mask-ignored", "mask-after-softmax", "mask-zeros-scores", "mask-added", "mask-finite",
+            "not-finite", "weights-not-squeezed", "attended-not-squeezed", "squeezed-too-much",
+            "values-not-projected", "values-weighted-equally", "input-changed", "no-gradient", "wrong-gradient", "wrong-dtype",
+        ),
+        2 / 6: (
+            "v-proj-half", "v-proj-to-kq", "v-proj-to-decoder", "extra-layers", "scale-forgotten",
+            "scale-without-root", "scale-by-encoder-size", "scale-by-decoder-size", "scale-by-length",
+            "scale-fixed", "scale-multiplied", "scale-after-softmax", "softmax-over-batch", "softmax-forgotten", "softmax-twice", "mask-inverted", "scores-returned", "activation-added", "not-repeatable", "remembers-first-call",
+        ),
+    },
+    "greedy_translate": {
+        2 / 3: (
+            "limit-ignored", "limit-off-by-one", "eval-forgotten", "mode-not-restored", "mode-always-training", "gradients-on", "gradients-left-off",
+        ),
+        1 / 3: (
+            "stop-returned", "never-stops", "token-not-fed-back", "source-fed", "hidden-not-carried",
+            "begins-without-start", "not-the-likeliest", "not-repeatable", "limit-from-source",
+            "repeated-word-stops", "pad-stops", "words-left-out", "mask-inverted", "mask-hides-words",
+            "source-cut", "source-wrapped-again", "input-changed",
+        ),
+    },
+}  # fmt: skip
+SHARES = {
+    name: {slug: share for share, slugs in earned.items() for slug in slugs}
+    for name, earned in _EARNED.items()
+}

@@ -186,8 +186,6 @@ COUNTS: dict[str, Claim] = {
     "accuracy-not-divided": _counts(lambda share, count: share * count),
     "error-rate": _counts(lambda share, count: 1 - share),
     "accuracy-whole-or-nothing": _counts(lambda share, count: float(share == 1)),
-    "returned-tensor": _of_counts(lambda s, c: s.number(f"{c}.plain") == 0),
-    "not-a-plain-number": says("plain|"),
     "input-changed": _of_counts(lambda s, c: s.number(f"{c}.kept") != 1),
     "mean-of-integers": says("could not infer output dtype", "floating point"),
     "not-a-number": says("number|"),
@@ -231,8 +229,6 @@ PASSES: dict[str, Claim] = {
         _first_is_right(s)
         and not all(s.is_right(f"again.{key}") for key in ("loss", "accuracy", "weights"))
     ),
-    "returned-tensor": lambda s: s.number("loss.plain") == 0 or s.number("accuracy.plain") == 0,
-    "not-a-plain-number": says("plain|"),
     "accuracy-in-percent": lambda s: (
         abs(s.number("accuracy") - 100 * float(s.right["accuracy"])) < 0.01
     ),

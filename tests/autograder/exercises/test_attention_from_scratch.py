@@ -211,7 +211,7 @@ def judge_whole(name, *codes):
 def test_one_wrong_piece_is_paid_once(piece):
     wrong = next(iter(MISTAKES[piece].values()))[0]
     verdict, pieces = judge_whole("self_attention", wrong)
-    assert piece in pieces
+    assert pieces[0] == [piece]
     assert verdict.score == 4
     assert any("stood in for" in message for message in verdict.messages)
 
@@ -220,7 +220,7 @@ def test_right_pieces_do_not_mend_a_wrong_self_attention():
     wrong_piece = MISTAKES["attn_softmax"]["softmax-over-queries"][0]
     wrong = MISTAKES["self_attention"]["mask-forgotten"][0]
     verdict, pieces = judge_whole("self_attention", wrong_piece, wrong)
-    assert pieces == ["attn_softmax"]
+    assert pieces[0] == ["attn_softmax"]
     assert verdict.score == 2
     assert verdict.diagnosis == "mask-forgotten"
 
@@ -230,7 +230,7 @@ def test_stand_ins_are_gone_afterwards():
     namespace = make_fresh_namespace(wrong)
     own = namespace["attn_scaled"]
     exercise = EXERCISES["self_attention"]
-    program = add_stand_ins(exercise, [SOLUTIONS["attn_scaled"]])
+    program = add_stand_ins(exercise, [(EXERCISES["attn_scaled"], SOLUTIONS["attn_scaled"])])
     wire.answer(program, namespace, wire.dump(exercise.draw_inputs()))
     assert namespace["attn_scaled"] is own
 
@@ -238,8 +238,8 @@ def test_stand_ins_are_gone_afterwards():
 def test_a_mask_and_its_masking_stand_in_together():
     statuses = dict.fromkeys(exercises.PIECES, "passed") | {"make_causal_mask": "failed"}
     chosen = choose_stand_ins(EXERCISES["self_attention"], statuses)
-    assert chosen == ["make_causal_mask", "apply_causal_mask"]
-    assert choose_stand_ins(EXERCISES["self_attention"], {}) == []
+    assert chosen[:2] == [["make_causal_mask"], ["make_causal_mask", "apply_causal_mask"]]
+    assert choose_stand_ins(EXERCISES["self_attention"], {}) == [list(exercises.PIECES)]
 
 
 def test_a_name_that_is_missing_or_no_function():
@@ -270,3 +270,24 @@ def test_grading_in_the_same_process_gives_the_same(monkeypatch, capsys):
     assert grade_here(MODULE, "split_heads", namespace, 2.0) == 0
     assert grade_here(MODULE, "self_attention", namespace, 4.0) == 4
     assert "stood in for" in capsys.readouterr().out
+
+
+_FLOAT_MASK = "def make_causal_mask(n_tok):\n    return torch.ones(n_tok, n_tok).tril()\n"
+_OWN_MASKING = """
+def self_attention(Q, K, V, n_heads=1, causal=True):
+    q, k, v = (split_heads(x, n_heads) for x in (Q, K, V))
+    A = attn_scaled(pairwise_similarities(q, k), Q.shape[-1], n_heads)
+    if causal:
+        A = A - 1e12 * (1 - make_causal_mask(A.shape[-1]).to(A))
+    return merge_heads(compute_outputs(attn_softmax(A), v))
+"""
+
+
+@pytest.mark.parametrize("mask", [_FLOAT_MASK, _FLOAT_MASK.replace(".tril()", ".tril(-1)")])
+def test_a_stand_in_mask_has_the_form_of_the_learners_own(mask):
+    own = _OWN_MASKING.replace(".to(A)", "")  # raises with a mask of True and False
+    scaled = MISTAKES["attn_scaled"]["scale-forgotten"][0]
+    masking = MISTAKES["apply_causal_mask"]["mask-result-dropped"][0]
+    verdict, _ = judge_whole("self_attention", mask, scaled, masking, own)
+    assert (verdict.score, verdict.status) == (4, "passed"), verdict.messages
+    assert any("stood in for" in message for message in verdict.messages)

@@ -101,7 +101,9 @@ def test_one_short_query_costs_its_own_points_only():
     for name in ("copy_query", *built):
         assert judge_code(name, everything).diagnosis == "scale-too-small"
     for name in built:
-        program = add_stand_ins(BY_NAME[name], [SOLUTIONS[n] for n in BY_NAME[name].builds_on])
+        program = add_stand_ins(
+            BY_NAME[name], [(BY_NAME[n], SOLUTIONS[n]) for n in BY_NAME[name].builds_on]
+        )
         verdict = judge_code(name, everything, program=program)
         assert verdict.score == POINTS[name], verdict.messages
 

@@ -11,7 +11,12 @@ from autograder.blueprint import load_blueprint
 from autograder.course import load_assignment
 from autograder.demo.personas import fill_in, solve_all
 from autograder.exercises.attention_at_work import translation as exercises
-from autograder.exercises.attention_at_work.translation_code import MISTAKES, ORACLES, VARIANTS
+from autograder.exercises.attention_at_work.translation_code import (
+    MISTAKES,
+    ORACLES,
+    SHARES,
+    VARIANTS,
+)
 from autograder.grading.judge import decide
 from autograder.grading.kept_outputs import NOTE
 from autograder.kernel import wire
@@ -38,6 +43,9 @@ RIGHT = [
 ]
 
 
+_best: dict[tuple[str, str], float] = {}  # points of the known mistakes, by exercise and name
+
+
 @pytest.fixture(scope="module")
 def notebook():
     return load_blueprint(load_assignment("attention_at_work", ROOT), "2_translation")
@@ -59,9 +67,17 @@ def test_there_are_enough_of_both():
 @pytest.mark.parametrize(("name", "slug", "code"), MISTAKEN)
 def test_a_mistake_is_rejected_and_named(name, slug, code, notebook):
     verdict = judge_code(name, code, notebook.solutions)
-    assert verdict.score == 0
+    share = SHARES.get(name, {}).get(slug, 0)
+    assert verdict.score <= POINTS[name] * share + 1e-9 < POINTS[name]
+    _best[name, slug] = max(verdict.score, _best.get((name, slug), 0))
     assert verdict.diagnosis == slug, verdict.messages
     assert WORDS[slug] in verdict.messages[0]
+
+
+def test_every_share_is_one_that_somebody_earns():
+    for (name, slug), score in _best.items():
+        share = SHARES.get(name, {}).get(slug, 0)
+        assert score == pytest.approx(POINTS[name] * share), (name, slug)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -176,7 +192,7 @@ def test_graded_right_ways_earn_everything(graded):
 def test_graded_mistakes_are_rejected_and_named(graded):
     for number in range(ROUNDS):
         result = graded[f"wrong-{number}"]
-        assert result["score"] == 0
+        assert result["score"] <= 9
         for name, (slug, _) in choose_mistakes(number).items():
             assert result["cells"][f"test_{name}"]["diagnosis"] == slug, (name, result["cells"])
 

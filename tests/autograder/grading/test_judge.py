@@ -20,7 +20,13 @@ from autograder.grading.grade import grade_notebook
 from autograder.grading.hidden_words import HiddenWords
 from autograder.grading.in_process import grade_here
 from autograder.grading.judge import Verdict, decide
-from autograder.grading.second_try import add_stand_ins, choose_stand_ins, credit, judge_again
+from autograder.grading.second_try import (
+    add_stand_ins,
+    choose_stand_ins,
+    credit,
+    judge_again,
+    pay_once,
+)
 from autograder.intake.restore import restore
 from autograder.kernel import wire
 from autograder.reports.sentences import describe_check, list_details
@@ -142,10 +148,15 @@ def test_right_pieces_stand_in_and_leave_again():
     exercise = Exercise("x", program, lambda *_: None, "", builds_on=("piece",))
     namespace = {"piece": lambda x: -x, "own": 1}
     before = dict(namespace)
-    codes = ["factor = 10", "def piece(x):\n    return factor * x"]
-    reply = wire.load(wire.answer(add_stand_ins(exercise, codes), namespace, "{}"))
+    piece = Exercise("piece", "", lambda *_: None, "")
+    code = "factor = 10\ndef piece(x):\n    return factor * x"
+    reply = wire.load(wire.answer(add_stand_ins(exercise, [(piece, code)]), namespace, "{}"))
     assert reply["x"] == 21
     assert namespace == before, "what a learner wrote is what stays"
+    fit = "def fitted(x):\n    return right(x) * own(1)"
+    fitted = Exercise("piece", "", lambda *_: None, "", stand_in=fit)
+    reply = wire.load(wire.answer(add_stand_ins(exercise, [(fitted, code)]), namespace, "{}"))
+    assert reply["x"] == -19 and namespace == before
 
 
 def test_pieces_that_only_fit_each_other_are_replaced_together():
@@ -153,9 +164,38 @@ def test_pieces_that_only_fit_each_other_are_replaced_together():
         "x", "", lambda *_: None, "",
         builds_on=("mask", "apply", "other"), together=(("mask", "apply"),),
     )  # fmt: skip
-    assert choose_stand_ins(exercise, {"mask": "failed", "apply": "passed"}) == ["mask", "apply"]
-    assert choose_stand_ins(exercise, {"other": "partial"}) == ["other"]
-    assert choose_stand_ins(exercise, {"mask": "passed", "stranger": "failed"}) == []
+    pieces = ["mask", "apply", "other"]
+    chosen = choose_stand_ins(exercise, {"mask": "failed", "apply": "passed"})
+    assert chosen == [["mask"], ["mask", "apply"], pieces]
+    assert choose_stand_ins(exercise, {"other": "partial"}) == [["other"], pieces]
+    assert choose_stand_ins(exercise, {"mask": "passed", "stranger": "failed"}) == [pieces]
+
+
+def test_a_slip_in_two_functions_is_paid_once_in_the_first():
+    first, second, third = (
+        Exercise(name, "", lambda *_: None, "", slips=frozenset({"means"})) for name in "abc"
+    )
+    exercises = {"a": first, "b": second, "c": third}
+    lost = [[2, 0, None], [1, 1, "means"]]
+    both = [[2, 2, "other"], [1, 1, "means"]]
+    verdicts = {
+        "c": Verdict(0.0, 3.0, "failed", "other", ["C"], parts=both),
+        "b": Verdict(4.0, 6.0, "partial", "means", ["B"], parts=lost),
+        "a": Verdict(2.0, 3.0, "partial", "means", ["A"], parts=lost),
+    }
+    paid = pay_once(verdicts, exercises)
+    assert paid["a"] is verdicts["a"]
+    assert (paid["b"].score, paid["b"].status) == (6.0, "passed")
+    assert "`a` has paid for" in paid["b"].messages[-1]
+    assert (paid["c"].score, paid["c"].status) == (1.0, "partial")  # the other mistake is its own
+    assert pay_once({"b": verdicts["b"]}, exercises)["b"] is verdicts["b"]
+    strange = {name: replace(e, slips=frozenset()) for name, e in exercises.items()}
+    assert pay_once(verdicts, strange) == verdicts
+
+
+def test_parts_stay_inside():
+    verdict = Verdict(1.0, 2.0, "partial", "x", ["X"], parts=[[1, 1, "x"]])
+    assert "parts" not in verdict.to_dict()
 
 
 def test_a_second_try_counts_only_when_it_is_worth_more():

@@ -141,6 +141,12 @@ def test_the_pretended_gpu_refuses_what_a_gpu_refuses():
         assert weight[torch.arange(2)].device.type == "cuda"  # an index may stay on the CPU
         with pytest.raises(RuntimeError, match="same device"):
             here[torch.zeros(2, dtype=torch.long, device="cuda")]
+        listed = [
+            weight.sum(),
+            weight[0],
+        ]  # numbers in a list: torch reads them, the result is here
+        assert (torch.tensor(listed) + torch.zeros(2)).device.type == "cpu"
+        assert torch.tensor(listed, device="cuda").is_cuda and torch.stack(listed).is_cuda
         weight[0] = here[0]
         weight[:2] = here[:2]  # copies, between devices too
         with pytest.raises(RuntimeError, match="same device"):
