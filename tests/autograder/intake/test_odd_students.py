@@ -62,12 +62,14 @@ def check_what_is_elsewhere(grading):
     """The answers of who wrote a PDF wait, wherever one looks; those of others are 0 as before."""
     options = {"COURSE_GRADING": str(grading)}
     page = grading / "report.html"
-    assert run_autograder("report", **options).returncode == 0
+    assert run_autograder("report", "--write", "--stale-ok", **options).returncode == 0
     row = re.search(
         rf"<tr><td>[^\n]*?latex-beside-py.*?{WRITEUP}.*?</tr>", page.read_text("utf-8")
     )[0]
     assert "<td class='n'>2</td>" in row and "untouched: elsewhere" in row
-    done = run_autograder("grades", "--track", "graduate", **options)
+    done = run_autograder(
+        "grades", "--track", "graduate", "--stale-ok", "--format", "csv", **options
+    )
     assert done.returncode == 1 and "not marked yet" in done.stderr
     assert (
         f"latex-beside-py: answers wait, and may be elsewhere: {WRITEUP}"
