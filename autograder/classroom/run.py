@@ -163,8 +163,10 @@ class Run:
         }
         known = self._recorded_scores()
         units = []
-        for name in find_loose_files(self.assignment) if students is None else ():
-            self._fail(name, None, "lies beside the students' folders and is nobody's: "
+        loose = find_loose_files(self.assignment) if students is None else []
+        if loose:
+            more = f", with {len(loose) - 1} more files," if len(loose) > 1 else ""
+            self._fail(loose[0], None, f"lies{more} beside the students' folders and is nobody's: "
                        "`python -m autograder collect` sorts files by student.")  # fmt: skip
         for student in track(self._find_students(students), "looking through what was handed in"):
             try:
