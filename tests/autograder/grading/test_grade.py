@@ -134,7 +134,7 @@ def test_faults_cost_only_what_they_touch(blueprint, tmp_path):
     cells = result["cells"]
     assert cells["test_q_select_first"]["status"] == "crashed"
     assert cells["test_Q_identity"]["diagnosis"] == "cell-raised"
-    assert "NameError: name 'L' is not defined" in cells["test_Q_identity"]["messages"][-1]
+    assert "NameError: name 'L' is not defined" in cells["test_Q_identity"]["messages"][0]
     assert cells["test_q_average_all"]["status"] == "passed"
     assert result["score"] == 8.0
 
@@ -246,7 +246,7 @@ def test_out_of_memory_is_called_by_its_name(assignment, blueprint, tmp_path):
     for result, name in zip(results, ("q_select_first", "attn_softmax"), strict=True):
         cell = result["cells"][f"test_{name}"]
         assert cell["diagnosis"] == "out-of-memory" and cell["status"] in STATUSES
-        assert "ran out of memory" in cell["messages"][-1]
+        assert any("ran out of memory" in line for line in cell["messages"])
 
 
 def test_what_a_person_should_know_about_files_is_flagged(blueprint, tmp_path):
