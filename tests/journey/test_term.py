@@ -118,7 +118,7 @@ def test_a_term_from_the_roster_to_the_grades(term, tmp_path, monkeypatch):
     )
     version = json.loads((tmp_path / "public" / "release.json").read_text())["package"]
     told = run("collect", *make_download(tmp_path / "all.zip", root)).stdout
-    assert "4 files of 4 students were collected." in told and "said by the system" in told
+    assert "4 files of 4 students were collected." in told and "says the learning platform" in told
 
     # The first hidden test is wrong: nobody gets its two points.
     module = "autograder.exercises.attention.query_crafting"

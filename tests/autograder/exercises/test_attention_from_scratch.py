@@ -137,7 +137,7 @@ def test_a_finite_fill_passes_from_minus_1e9_down_with_a_remark():
         code = f"def apply_causal_mask(mask, A):\n    return A.masked_fill(mask == 0, {fill})"
         verdict = judge_code("apply_causal_mask", code)
         assert (verdict.status == "passed") is passes, fill
-        remarked = any("Remark" in message for message in verdict.messages)
+        remarked = any("Remark" in message for message in verdict.lines)
         assert remarked is passes
         if not passes:
             assert verdict.diagnosis == "mask-finite"
@@ -171,7 +171,7 @@ def test_a_pair_in_which_one_function_does_all_the_work_earns_that_ones_points()
 def test_a_masking_that_changes_the_mask_loses_its_own_points_alone():
     pair = MISTAKES["apply_causal_mask"]["input-changed"][-1]
     verdict = judge_code("apply_causal_mask", pair)
-    assert verdict.score == 0 and any("changed: mask" in line for line in verdict.messages)
+    assert verdict.score == 0 and any("changed: mask" in line for line in verdict.lines)
     assert judge_code("make_causal_mask", pair).score == 2
 
 
@@ -184,8 +184,8 @@ def test_a_mask_that_is_made_on_the_cpu_is_no_kept_one(how):
 
 def test_outputs_that_are_no_numbers_are_not_said_to_move():
     verdict = judge_code("self_attention", MISTAKES["self_attention"]["infinity-after-softmax"][0])
-    assert any("are NaN" in line for line in verdict.messages)
-    assert not any("moved by" in line for line in verdict.messages)
+    assert any("are NaN" in line for line in verdict.lines)
+    assert not any("moved by" in line for line in verdict.lines)
 
 
 def test_self_attention_earns_a_quarter_for_each_way_it_works():

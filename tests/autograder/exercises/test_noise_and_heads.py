@@ -184,7 +184,7 @@ def test_each_context_earns_its_own_two_points(half, code):
     text = f"def craft_projections(u_a, u_b, u_c, u_d):\n    return {code}"
     verdict = judge_code("craft_projections", text)
     assert (verdict.score, verdict.status) == (2.0, "partial")
-    line = next(line for line in verdict.messages if line.startswith(f"{half} is"))
+    line = next(line for line in verdict.lines if line.startswith(f"{half} is"))
     assert "(right)" in line
     assert verdict.messages[-1] == "Half of the points: one of c1 and c2 is right."
 
