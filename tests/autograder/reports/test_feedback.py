@@ -67,7 +67,7 @@ def pages(grading):  # noqa: F811
 def test_the_page_says_what_a_student_wants_to_read(pages):
     page, text = pages
     card, notebook = page.split('id="notebook"')
-    assert "1.5 of 2" in card and "The sign is turned round.</p>" in card
+    assert "1.5 of 2" in card and "The sign is turned round." in card
     assert "<li>error 0.5 &lt;here&gt;</li>" in card and "- error 0.5 <here>" in text
     assert "says which weights" in card and "+1:" in card and "+0.5:" in card
     assert "Say <em>why</em>" in card and card.count("<math") >= 1
