@@ -148,6 +148,8 @@ def _put_back(held, seen):
                 delattr(owner, name)
         for name in (*changed, *added):
             note = ["exchanged", f"{place}.{name}", ""]
+            if f"{place}.{name}" == "torch.manual_seed" and "torch._dynamo" in sys.modules:
+                continue  # that part of PyTorch exchanges it by itself when it is first needed
             if note not in seen and len(seen) < _MOST:
                 seen.append(note)
 

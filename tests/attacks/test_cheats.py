@@ -94,6 +94,7 @@ HONEST = {
     "a print of one's own": "import functools\nprint = functools.partial(print, flush=True)",
     "writes json": "import json\njson.dumps({'a': 1})",
     "pandas-like copies": "import copy\ncopy.deepcopy({'a': torch.ones(3)})",
+    "wakes a part of PyTorch that exchanges torch.manual_seed": "import torch._dynamo\ntorch.manual_seed(0)",
     "times itself": "%timeit -n 1 -r 1 1 + 1",
 }  # fmt: skip
 

@@ -104,7 +104,7 @@ def test_grades_and_report_hold_it(grading, points, tmp_path):
     roster.write_text("student,name,track\nzoe,Zoe Example,graduate\n", "utf-8")
     for command in (
         ("roster", roster, "--assignment", NAME),
-        ("report", "--assignment", NAME),
+        ("report", "--write", "--assignment", NAME),
     ):
         done = run_autograder(*command, **settings)
         assert done.returncode == 0, (command, done.stdout + done.stderr)

@@ -1,6 +1,7 @@
 """The translation notebook's judge: mistakes are named, right ways earn everything; also graded for real."""
 
 import json
+from collections import Counter
 from itertools import cycle, islice
 
 import nbformat
@@ -43,7 +44,9 @@ RIGHT = [
 ]
 
 
-_best: dict[tuple[str, str], float] = {}  # points of the known mistakes, by exercise and name
+# Points of the known mistakes that were tried in this process, by exercise and name.
+_best: dict[tuple[str, str], float] = {}
+_untried = Counter([param.values[:2] for param in MISTAKEN])
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +72,7 @@ def test_a_mistake_is_rejected_and_named(name, slug, code, notebook):
     verdict = judge_code(name, code, notebook.solutions)
     share = SHARES.get(name, {}).get(slug, 0)
     assert verdict.score <= POINTS[name] * share + 1e-9 < POINTS[name]
+    _untried[name, slug] -= 1
     _best[name, slug] = max(verdict.score, _best.get((name, slug), 0))
     assert verdict.diagnosis == slug, verdict.messages
     assert WORDS[slug] in verdict.messages[0]
@@ -76,6 +80,8 @@ def test_a_mistake_is_rejected_and_named(name, slug, code, notebook):
 
 def test_every_share_is_one_that_somebody_earns():
     for (name, slug), score in _best.items():
+        if _untried[name, slug]:
+            continue  # another process tried the others
         share = SHARES.get(name, {}).get(slug, 0)
         assert score == pytest.approx(POINTS[name] * share), (name, slug)
 

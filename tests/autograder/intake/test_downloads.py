@@ -308,6 +308,20 @@ def test_what_was_typed_into_a_form_is_named(enter, tmp_path):
                              "and is not graded."]  # fmt: skip
 
 
+def test_what_generated_downloads_once_found(enter, tmp_path):
+    """A name that begins as a Mac's shadow of a file is a file; an export may hold no file at all."""
+    people = make_people()[:2]
+    people[0].files = {"._ work.ipynb": b"hidden", "a.ipynb": b"work", "._a.ipynb": b"a shadow"}
+    people[1].files = {}
+    for system in ("moodle", "gradescope"):
+        assignment = enter(system, people)
+        done = collect(assignment, make_download(system, people, tmp_path / system))
+        assert [one.name for one in done.placed] in (["a.ipynb"], []) and len(done.left_out) == 1
+    people[0].files = {}
+    done = collect(assignment, make_download("gradescope", people, tmp_path / "empty"))
+    assert not done.problems and not done.unmatched
+
+
 # ------------------------------------------------------------------------------------ --assign
 
 
