@@ -146,10 +146,11 @@ def test_two_hundred_honest_notebooks_raise_no_flag():
     tried = 0
     for assignment in ("attention", "attention_at_work"):
         for blueprint in load_blueprints(load_assignment(assignment, ROOT)).values():
-            watched = {e.name for e in find_exercises(blueprint.exercises).values() if e.watched}
-            for trial in [t for t in list_trials(blueprint) if not (watched and not t.is_right)][
-                :40
-            ]:
+            watched = {n for e in find_exercises(blueprint.exercises).values() for n in e.watched}
+            trials = [t for t in list_trials(blueprint) if t.is_right or not watched]
+            # What calls a library's attention where it was to be written is flagged, right as it is.
+            trials = [t for t in trials if not any(n in str(t.codes) for n in watched)]
+            for trial in trials[:40]:
                 result = _grade(assignment, blueprint.name, solve_all(blueprint) | trial.codes)
                 assert result.flags == [], (trial.codes, result.flags)
                 tried += 1
